@@ -1,8 +1,8 @@
-"""Processes of one run (pytest -n 2): each begins with the environment that the run began with.
+"""Worker processes of one run (pytest -n 2): each starts with the environment that the run started with.
 
-Imported before the modules that put drivers into the environment (level_zero_drivers and its like): in a
-worker, which inherits the environment of the process that started it, these would find drivers that they did
-not choose, and take them for the system's.
+Imported before the modules that add drivers to the environment, such as level_zero_drivers. A worker
+inherits the environment of the process that started it. Without this module, those modules would find the
+drivers that the first process has added, and take them for the system's.
 """
 
 from __future__ import annotations

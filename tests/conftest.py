@@ -29,7 +29,7 @@ TESTING = hasattr(_core, "_live_counts")
 
 CACHE = pytest.StashKey()
 FAILED = pytest.StashKey[bool]()  # a test of this process has failed
-LEFT = pytest.StashKey[bool]()  # the test before left objects, as its mark says
+LEFT = pytest.StashKey[bool]()  # the previous test left objects, as its mark says
 
 HANG_SECONDS = 100  # above a test's own limit
 
@@ -52,7 +52,7 @@ LONGEST = [
 def pytest_xdist_make_scheduler(config, log):
     from xdist.scheduler import LoadFileScheduling
 
-    config.option.loadscopereorder = False  # as they were collected
+    config.option.loadscopereorder = False  # keep the order of collection
     return LoadFileScheduling(config, log)
 
 
@@ -223,7 +223,7 @@ def _settled(request):
         _check_level_zero()
         request.config.stash[LEFT] = True
         return
-    left = request.config.stash.get(LEFT, False)  # some of it may go during this test
+    left = request.config.stash.get(LEFT, False)  # some of these may be released during this test
     request.config.stash[LEFT] = False
     _caches()
     if "device" in request.fixturenames:

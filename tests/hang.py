@@ -1,7 +1,7 @@
-"""The deadline of a process: a test that hangs while it holds the GIL ends it, with all threads' stacks.
+"""The deadline of a process: when it passes, faulthandler prints the stacks of all threads and exits.
 
-pytest's own timeout needs Python to run. faulthandler's thread does not, and there is one of it in a process:
-everything that sets a deadline does it here.
+pytest's own timeout needs the GIL, so it cannot end a test that hangs with the GIL held; faulthandler's
+thread can. A process has only one such timer: everything that sets a deadline does it here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ _deadline = 0.0  # by time.monotonic()
 
 
 def allow(seconds: float, spare: float = 0) -> None:
-    """At least this time from now on. A deadline starts a thread: one serves the calls of `spare` seconds."""
+    """Moves the deadline to at least `seconds` from now, and if it moves, to `spare` seconds more.
+
+    Each new deadline starts a thread; `spare` makes them rarer.
+    """
     global _deadline
     now = time.monotonic()
     if now + seconds > _deadline:
@@ -23,7 +26,7 @@ def allow(seconds: float, spare: float = 0) -> None:
 
 
 def limit(seconds: float) -> None:
-    """Exactly this time from now on, until `allow` or `limit` is called again after `free`."""
+    """Sets the deadline to `seconds` from now. A later `allow` may extend it; `free` ends it."""
     global _deadline
     _deadline = time.monotonic() + seconds
     faulthandler.dump_traceback_later(seconds, exit=True, file=STDERR)

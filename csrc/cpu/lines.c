@@ -1,6 +1,6 @@
 /*
  * Runs of whole lines past the caches, with loads and stores that are as wide as a line (AVX-512): a line
- * that goes in one piece waits for no other part of it. Other processors go by stream.h.
+ * that goes in one piece waits for no other part of it. Other processors use stream.h.
  */
 #include "processor.h"
 #include "stream.h"

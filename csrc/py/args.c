@@ -187,6 +187,18 @@ PyObject *usmpy_sequence_of(PyObject *object)
     return usmpy_tuple_of(object);
 }
 
+int usmpy_has_length(PyObject *object)
+{
+    if (!PySequence_Check(object) || PySequence_Size(object) >= 0) {
+        return PySequence_Check(object);
+    }
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
+        return -1;
+    }
+    PyErr_Clear();
+    return 0;
+}
+
 int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter)
 {
     if (argument == NULL) {

@@ -57,7 +57,7 @@ int usmpy_bool(PyObject *argument, int otherwise, const char *function, const ch
 
 static inline const char *usmpy_article(const char *noun)
 {
-    return noun[0] == 'a' || noun[0] == 'e' || noun[0] == 'i' || noun[0] == 'o' ? "an" : "a";
+    return strchr("aeioAEIO", noun[0]) != NULL ? "an" : "a";
 }
 
 /* Sets TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for its caller to return. */
@@ -114,6 +114,9 @@ void usmpy_set_item(PyObject **tuple, Py_ssize_t i, USM_TAKES PyObject *item);
  * which have no order, mappings, strings, bytes, and objects that are not iterable.
  */
 PyObject *usmpy_sequence_of(PyObject *object);
+
+/* Whether the object is a sequence with a length: arrays of 0 dimensions are not. -1 with an exception. */
+int usmpy_has_length(PyObject *object);
 
 /*
  * Item i of a list or tuple that Python code or another thread may change: new reference. NULL without an

@@ -23,7 +23,7 @@ void usmpy_deferred_release(void *holder);
 
 /*
  * Releases what was pushed; cheap if nothing was. For the entry of functions that submit, wait or allocate.
- * GIL held, no lock.
+ * GIL held, no lock, no exception set.
  */
 static inline void usmpy_deferred_poll(void)
 {

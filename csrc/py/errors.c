@@ -3,12 +3,10 @@
 
 #include "deferred.h"
 
-#include "core/base/heap.h"
 #include "core/tasks/unretrieved.h"
 
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 /* The class of a status, borrowed. */
 static PyObject *exception_class(const usmpy_state *state, usm_status status)
@@ -81,8 +79,9 @@ static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
     PyObject *function = usmpy_import("usmpy._failure", "again");
     PyObject *copy = function == NULL ? NULL : PyObject_CallOneArg(function, kept);
     Py_XDECREF(function);
-    if (copy == NULL && PyErr_ExceptionMatches(PyExc_MemoryError)) {
-        Py_DECREF(kept); /* raising the original would make the cycle */
+    if (copy == NULL &&
+        (PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception))) {
+        Py_DECREF(kept); /* raising the original would make the cycle, or lose Ctrl-C */
         return NULL;
     }
     if (copy == NULL ||

@@ -70,7 +70,9 @@ int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)
 static int end_wait(usmpy_state *state, PyThreadState *thread, usm_status status, usm_error *error)
 {
     PyEval_RestoreThread(thread);
-    usmpy_deferred_poll();
+    if (status != USM_INTERRUPTED) { /* else the exception of a signal handler is set */
+        usmpy_deferred_poll();
+    }
     return usmpy_check(state, status, error);
 }
 
@@ -106,30 +108,26 @@ int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns)
     return end_wait(state, thread, status, &error);
 }
 
-static bool is_ready(const usm_alloc *alloc)
+/* `delivers` as in usm_alloc_wait. */
+static int wait_for_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, bool delivers,
+                          int64_t deadline_ns)
 {
-    return usm_alloc_is_clean(alloc) &&
-           (atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_relaxed) & USM_ALLOC_ENDED) == 0;
+    bool ended = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0;
+    if (usm_alloc_is_clean(alloc) && !ended) {
+        return 0;
+    }
+    usm_error error;
+    PyThreadState *thread = PyEval_SaveThread();
+    usm_status status = usm_alloc_wait(alloc, mode, delivers, deadline_ns, usmpy_wait_poll, &thread, &error);
+    return end_wait(state, thread, status, &error);
 }
 
 int usmpy_wait_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns)
 {
-    if (is_ready(alloc)) {
-        return 0;
-    }
-    usm_error error;
-    PyThreadState *thread = PyEval_SaveThread();
-    usm_status status = usm_alloc_wait(alloc, mode, deadline_ns, usmpy_wait_poll, &thread, &error);
-    return end_wait(state, thread, status, &error);
+    return wait_for_alloc(state, alloc, mode, true, deadline_ns);
 }
 
 int usmpy_peek_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode)
 {
-    if (is_ready(alloc)) {
-        return 0;
-    }
-    usm_error error;
-    PyThreadState *thread = PyEval_SaveThread();
-    usm_status status = usm_alloc_peek(alloc, mode, INT64_MAX, usmpy_wait_poll, &thread, &error);
-    return end_wait(state, thread, status, &error);
+    return wait_for_alloc(state, alloc, mode, false, INT64_MAX);
 }

@@ -18,6 +18,7 @@ import c_api
 import libraries
 import pytest
 from c_api import READ, READ_WRITE, WRITE, Info, accesses
+from producers import Producer, Tensor
 
 import usmpy
 
@@ -164,21 +165,21 @@ def test_checks_take_anything(api, queue):
 @pytest.mark.parametrize(
     ("name", "arguments", "wanted"),
     [
-        ("array_info", (Info(),), "USMArray"),
-        ("array_queue", (), "USMArray"),
-        ("array_wait", (READ,), "USMArray"),
-        ("memory_hold", (), "USMArray"),
-        ("queue_backend", (), "Queue"),
-        ("queue_native", (), "Queue"),
-        ("queue_begin", (None, 0), "Queue"),
-        ("queue_end", (None, 0), "Queue"),
-        ("queue_wait", (-1.0,), "Queue"),
-        ("event_done", (), "Event"),
-        ("event_wait", (-1.0,), "Event"),
+        ("array_info", (Info(),), "a USMArray"),
+        ("array_queue", (), "a USMArray"),
+        ("array_wait", (READ,), "a USMArray"),
+        ("memory_hold", (), "a USMArray"),
+        ("queue_backend", (), "a Queue"),
+        ("queue_native", (), "a Queue"),
+        ("queue_begin", (None, 0), "a Queue"),
+        ("queue_end", (None, 0), "a Queue"),
+        ("queue_wait", (-1.0,), "a Queue"),
+        ("event_done", (), "an Event"),
+        ("event_wait", (-1.0,), "an Event"),
     ],
 )
 def test_other_objects_are_a_type_error(api, name, arguments, wanted):
-    with pytest.raises(TypeError, match=f"the argument is a dict; a {wanted} is allowed"):
+    with pytest.raises(TypeError, match=f"the argument is a dict; {wanted} is allowed"):
         getattr(api, name)({}, *arguments)
 
 
@@ -216,6 +217,27 @@ def test_memory_outlives_its_array(api, queue):
     thread.join()
     usmpy.zeros(1, queue=queue).wait()
     assert deleted == [1]
+
+
+def test_an_error_stays_while_memory_is_released(api, queue):
+    """Only the main thread drains by itself: in others the release is pending when a submission fails."""
+    tensor = Tensor()
+    memory = api.memory_hold(usmpy.from_dlpack(Producer(tensor.capsule)))
+    y = usmpy.zeros(1, queue=queue)
+    raised = []
+
+    def fail():
+        api.memory_release(memory)
+        with pytest.raises(TypeError, match="accesses") as error:
+            task(api, queue, lambda *_: None, (y, 0))
+        raised.append(error)
+        usmpy.zeros(1, queue=queue).wait()
+
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    assert raised
+    assert tensor.deleted == 1
 
 
 def test_a_task_runs_in_order_and_releases_its_arguments(api, queue):

@@ -101,11 +101,6 @@ def check(x, n, key):
     return a, b
 
 
-NUMPY_BOOL = pytest.mark.made_if(
-    np.lib.NumpyVersion(np.__version__) >= "2.3.0", reason="this NumPy lets its bool be an index"
-)
-
-
 @pytest.mark.parametrize("key", KEYS_1, ids=repr)
 def test_one_dimension(queue, key):
     x, n = pair(queue, 6)

@@ -1,4 +1,4 @@
-"""What has the same bits on every device (docs/numerics.md), against NumPy on the host."""
+"""Operations that give the same bits on every device (docs/numerics.md), against NumPy on the host."""
 
 import itertools
 
@@ -94,7 +94,7 @@ def is_subnormal(x):
 
 
 def check(device, found, expected, *operands):
-    """The same bits; a NaN is a NaN; where the device has no subnormal numbers, zeros stand for them."""
+    """Equal bits, or two NaNs. Without `denorm`, float32 results with a subnormal number are not compared."""
     bits = f"u{expected.dtype.itemsize}"
     same = (found.view(bits) == expected.view(bits)) | (np.isnan(found) & np.isnan(expected))
     if "denorm" not in device.single_fp_config and expected.dtype == np.float32:
@@ -106,14 +106,14 @@ def check(device, found, expected, *operands):
 
 
 def ulps(found, expected):
-    """How far float32 results are from those in float64, in units of the last place."""
+    """The distance of float32 results from those in float64, in units in the last place."""
     with np.errstate(over="ignore", invalid="ignore"):
         spacing = np.spacing(np.maximum(abs(expected), np.finfo(np.float32).tiny).astype(np.float32))
         return abs(found.astype(np.float64) - expected) / spacing
 
 
 def is_rounded(device, dtype):
-    """Drivers of processors round correctly also where they do not say so."""
+    """Drivers for processors round correctly even if they do not report it."""
     named = "correctly_rounded_divide_sqrt" in device.single_fp_config
     return named or device.device_type == "cpu" or dtype == np.float64
 
@@ -128,7 +128,7 @@ def check_rounded(device, most_ulps, found, expected, exact, *operands):
     assert np.all(ulps(found, exact)[normal] <= most_ulps)
 
 
-def test_sums_and_products_have_the_same_bits(run, device, dtype):
+def test_kernel_sums_and_products_have_the_same_bits(run, device, dtype):
     x, y = pairs(dtype)
     with np.errstate(all="ignore"):
         expected = [x + y, x - y, x * y]
@@ -136,23 +136,23 @@ def test_sums_and_products_have_the_same_bits(run, device, dtype):
         check(device, row, numbers, x, y)
 
 
-def test_division_is_correctly_rounded(run, device, dtype):
+def test_kernel_division_is_correctly_rounded(run, device, dtype):
     x, y = pairs(dtype)
     with np.errstate(all="ignore"):
         expected, exact = x / y, x.astype(np.float64) / y.astype(np.float64)
     check_rounded(device, 2.5, run("divide", 1, x, y)[0], expected, exact, x, y)
 
 
-def test_square_roots_are_correctly_rounded(run, device, dtype):
+def test_kernel_square_roots_are_correctly_rounded(run, device, dtype):
     x = np.concatenate([awkward(dtype), random_bits(dtype, 8000, 3)])
     with np.errstate(all="ignore"):
         expected, exact = np.sqrt(x), np.sqrt(x.astype(np.float64))
     check_rounded(device, 3, run("root", 1, x)[0], expected, exact, x)
 
 
-def test_quotients_of_multiples_are_whole(run, device, dtype):
+def test_kernel_quotients_of_multiples_are_whole(run, device, dtype):
     if not is_rounded(device, dtype):
-        pytest.skip("7/7 may be 0.99999994 on this device")
+        pytest.skip("the device does not round float32 division correctly: 7/7 may be 0.99999994")
     n = np.arange(1, 1001, dtype=dtype)
     assert np.array_equal(run("divide", 1, n, n)[0], np.ones(1000))
     multiples, d = (part.ravel() for part in np.meshgrid(n[:100], n[:100]))
@@ -160,7 +160,7 @@ def test_quotients_of_multiples_are_whole(run, device, dtype):
     assert np.array_equal(run("root", 1, n * n)[0], n)
 
 
-def test_products_and_sums_are_rounded_one_after_the_other(run, device, dtype):
+def test_kernel_products_and_sums_are_rounded_one_after_the_other(run, device, dtype):
     rng = np.random.default_rng(5)
     x, y = rng.normal(0, 1, (2, 4000)).astype(dtype)
     c = (-x * y * (1 + rng.normal(0, 1e-3, 4000))).astype(dtype)  # the product's low bits matter
@@ -178,7 +178,7 @@ def test_products_and_sums_are_rounded_one_after_the_other(run, device, dtype):
         assert np.all(ulps(rows[6], exact) <= 0.5001)
 
 
-def test_contraction_is_an_option(queue, dtype):
+def test_kernel_contraction_is_an_option(queue, dtype):
     """-cl-mad-enable allows one rounding instead of two, and nothing else."""
     name = {"float32": "float", "float64": "double"}[dtype.name]
     rng = np.random.default_rng(6)
@@ -210,7 +210,7 @@ def test_conversions_have_the_bits_of_the_host(queue, device, target):
 
 def test_sequences_have_the_bits_of_the_host(queue, device):
     if not device.has_fp64:
-        pytest.skip("sequences of float32 are computed in float64")
+        pytest.skip("the device does not compute in float64, in which the host computes sequences")
     for dtype in ("float32", "float64"):
         ours = usmpy.linspace(0.1, 7.3, 999, dtype=dtype, queue=queue).asnumpy()
         assert ours.tobytes() == usmpy.linspace(0.1, 7.3, 999, dtype=dtype, device="host").asnumpy().tobytes()

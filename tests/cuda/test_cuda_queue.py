@@ -264,6 +264,24 @@ def test_memory_of_a_graph_lives_as_long_as_the_graph(driver, device, queue):
     until(lambda: _core._live_counts()["allocs"] == before)
 
 
+def test_memory_that_a_graph_does_not_take_lives_as_long_as_the_queue(driver, device):
+    queue = usmpy.Queue(device)
+    stream = queue.native_handle
+    before = _core._live_counts()["allocs"]
+    x = usmpy.zeros(N, dtype="int32", queue=queue)
+    queue.wait()
+    driver.begin_capture(stream)
+    with driver.failing("cuGraphRetainUserObject", 2):
+        queue.fill(x, 7)
+    del x
+    gc.collect()
+    time.sleep(0.05)
+    assert _core._live_counts()["allocs"] == before + 1
+    driver.end_capture(stream)
+    del queue
+    until(lambda: _core._live_counts()["allocs"] == before)
+
+
 def test_arrays_are_made_while_a_stream_is_captured(driver, device, captured):
     other = usmpy.Queue(device)
     for usm_type in ("device", "shared", "host"):

@@ -342,6 +342,12 @@ def cubin(source, target):
     return data.raw
 
 
+def with_name(data, offset):
+    """The cubin, with another offset of its first section's name."""
+    at = struct.unpack_from("<Q", data, 40)[0]
+    return data[:at] + struct.pack("<I", offset) + data[at + 4 :]
+
+
 def test_incomplete_machine_code_never_reaches_the_driver():
     data = cubin(SCALE, "sm_90")
     for size in [*range(0, 100), *range(100, len(data), 97), len(data) - 1]:
@@ -351,6 +357,8 @@ def test_incomplete_machine_code_never_reaches_the_driver():
         b"\0" * 64,
         b"\x7fELF" + b"\2\1" + bytes(58),
         struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 999),
+        with_name(data, 0x7000000),
+        with_name(data, 0xFFFFFFFF),
     ):
         with pytest.raises(usmpy.BuildError, match="is refused: it is"):
             build(change, "native")

@@ -99,6 +99,11 @@ REFUSED = "zeInit:1+:0x{code:x},zeInitDrivers:1+:0x{code:x}"
             False,
             "ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS (0x70010000); this user may not open /dev",
         ),
+        (  # of the second device: the first one is not listed either
+            {"ZESIM_DEVICES": "2", "ZESIM_FAIL": "zeDeviceGetComputeProperties:2:0x70000001"},
+            False,
+            "zeDeviceGet, or what a device tells of itself, failed with ZE_RESULT_ERROR_DEVICE_LOST",
+        ),
         (
             {"ZE_AFFINITY_MASK": "7", "SHOW_NODES": "open"},
             True,

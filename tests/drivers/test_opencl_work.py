@@ -333,7 +333,10 @@ def test_out_of_order_queues_come_and_go(device):
 
 
 def ticks_while_a_kernel_is_built(part):
-    """How often another thread has its turn in that time."""
+    """How often another thread runs in the middle half of that time.
+
+    It runs at both ends of the call in any case: Python switches threads there.
+    """
     queue = usmpy.Queue(part, context=usmpy.Context(part))  # which has no kernels yet
     x = usmpy.arange(100_000, dtype="int32", queue=queue)
     ticks, stop = [], threading.Event()
@@ -352,7 +355,8 @@ def ticks_while_a_kernel_is_built(part):
     thread.join(PATIENCE)
     assert y[0].item()
     assert not y[-1].item()
-    return len([t for t in ticks if before < t < after])
+    quarter = (after - before) / 4
+    return len([t for t in ticks if before + quarter < t < after - quarter])
 
 
 def test_other_threads_run_while_a_kernel_is_built(device):

@@ -1,4 +1,4 @@
-"""What drivers are asked for, so that division and square root are correctly rounded (docs/numerics.md)."""
+"""The build options by which division and square root are correctly rounded (docs/numerics.md)."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.leaves_objects("queues of devices are cached")
 
 SOURCE = "kernel void half_of(global float *x) { x[get_global_id(0)] /= 2; }"
 OPTION = "fp32-correctly-rounded-divide-sqrt"
-# (language, options, whether the driver is asked)
+# (language, options, whether the driver gets the option)
 PROGRAMS = [
     ("portable", "", True),
     ("portable", "-cl-mad-enable", True),
@@ -24,8 +24,8 @@ PROGRAMS = [
     ("opencl", "", False),
     ("opencl", f"-cl-{OPTION}", True),
 ]
-# Intel's driver does not say what it is asked; PoCL does with POCL_DEBUG. A part of the device builds the
-# kernels of copies, which the device itself leaves to the host's loops.
+# PoCL logs the options of a build if POCL_DEBUG is set; Intel's driver logs nothing. A part of the device
+# builds the kernels of copies; on the whole device, the host's loops run them.
 SCRIPT = f"""
 import usmpy
 device = next(d for d in usmpy.get_devices("opencl") if d.name.startswith({POCL}))
@@ -63,7 +63,7 @@ def test_opencl_drivers_are_asked():
     said = run(SCRIPT, USMPY_CACHE="0", POCL_DEBUG="all").split("program\n")[1:]
     options = [[line for line in text.splitlines() if "with options" in line] for text in said]
     if not any(options):
-        pytest.skip("PoCL was built without messages")
+        pytest.skip("this PoCL was built without the messages of POCL_DEBUG")
     expected = [*(asked for *_, asked in PROGRAMS), True]  # the built-in kernels are asked for it, too
     assert [any(OPTION in line for line in lines) for lines in options] == expected
 
@@ -74,7 +74,7 @@ def test_level_zero_drivers_are_asked(monkeypatch, language, options, asked):
     monkeypatch.setenv("USMPY_CACHE", "0")
     device = usmpy.get_devices("level_zero")[0]
     if "correctly_rounded_divide_sqrt" not in device.single_fp_config:
-        pytest.skip("the driver is told to have no such division")
+        pytest.skip("the software driver was started without correctly rounded division (ZESIM_FP64=0)")
     usmpy.Program(SOURCE, device=device, language=language, options=options)
     assert (f"-ze-{OPTION}" in level_zero_drivers.build_flags().split()) is asked
 

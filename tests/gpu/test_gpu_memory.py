@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
+import signal
 import subprocess
 import sys
 
@@ -14,8 +15,6 @@ from gpu_driver import DriverError
 from gpu_scripts import environment
 
 import usmpy
-
-GIB = 1 << 30
 
 
 def test_kinds_of_memory(device):
@@ -209,15 +208,20 @@ print("ok")
 
 
 def test_a_stream_that_was_destroyed(device):
-    """In a process of its own, since drivers may do anything with such a handle."""
+    """In processes of their own: the driver reads its freed record of the stream. Where malloc has given that
+    memory to others, the driver may crash, so one process of three has to report the stream.
+    """
     path = [entry for entry in sys.path if entry.rstrip("/").endswith(("gpu", "tests"))]
-    done = subprocess.run(
-        [sys.executable, "-c", FREED.format(path=path)],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", FREED.format(path=path)],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        if done.returncode != -signal.SIGSEGV:
+            break
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("ok\n")
     assert int(done.stdout.split()[0]) >= 2, done.stdout

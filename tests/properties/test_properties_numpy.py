@@ -11,7 +11,6 @@ import usmpy
 
 ERRORS = (IndexError, ValueError, TypeError, OverflowError)
 SOLID = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4)
-ORDERS = ["C", "F", "A", "K"]
 
 
 class Ours:

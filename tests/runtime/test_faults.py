@@ -20,7 +20,6 @@ import pytest
 import usmpy
 from usmpy import _core
 
-SUBMITTING = {"heap", "queue_submit", "python"}
 DEVICE = usmpy.Device("host:cpu:0")
 QUEUE = DEVICE.queue
 

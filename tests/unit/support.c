@@ -306,7 +306,7 @@ usm_status wait_queue(usm_queue *queue)
 usm_status wait_alloc(usm_alloc *alloc, usm_access_mode mode)
 {
     usm_error error;
-    usm_status status = usm_alloc_wait(alloc, mode, INT64_MAX, NULL, NULL, &error);
+    usm_status status = usm_alloc_wait(alloc, mode, true, INT64_MAX, NULL, NULL, &error);
     if (status != USM_OK) {
         usm_error_clear(&error);
     }

@@ -98,7 +98,7 @@ static void copies(pass *pass, usm_place *place, usm_queue *queue)
     const usm_command barrier = {.kind = USM_COMMAND_BARRIER};
     STEP(pass, submit(queue, &barrier, NULL, 0, NULL, 0, &events[6], &error));
     gate_open(&held);
-    STEP(pass, usm_alloc_wait(doubles, USM_READ, INT64_MAX, NULL, NULL, &error));
+    STEP(pass, usm_alloc_wait(doubles, USM_READ, true, INT64_MAX, NULL, NULL, &error));
     STEP(pass, usm_queue_wait(queue, INT64_MAX, NULL, NULL, &error));
     for (int i = 0; i < N; i++) {
         CHECK_EQ(((double *)doubles->pointer)[i], i % 2 ? 4 : 3);
@@ -242,7 +242,7 @@ static void exchange(pass *pass, usm_place *place, usm_queue *queue)
     CHECK_EQ(deleted, 0);
     const usm_view there = {imported, imported->pointer, USM_FLOAT32, 2, shape, strides};
     STEP(pass, usm_copy_submit(queue, &there, &view, NULL, &error));
-    STEP(pass, usm_alloc_wait(imported, USM_READ, INT64_MAX, NULL, NULL, &error));
+    STEP(pass, usm_alloc_wait(imported, USM_READ, true, INT64_MAX, NULL, NULL, &error));
     for (int i = 0; i < 8; i++) {
         CHECK_EQ(foreign[i], 1);
     }

@@ -105,14 +105,14 @@ static void a_look_at_the_memory_asks_for_nothing(void)
     usm_error error;
     usm_event_release(submit_access(queue, task_fail, NULL, alloc, USM_WRITE));
     for (int i = 0; i < 3; i++) {
-        CHECK_EQ(usm_alloc_peek(alloc, USM_READ, INT64_MAX, NULL, NULL, &error), USM_FAILED);
+        CHECK_EQ(usm_alloc_wait(alloc, USM_READ, false, INT64_MAX, NULL, NULL, &error), USM_FAILED);
         usm_error_clear(&error);
     }
     usm_queue_release(queue);
     expect_reports(1);
     CHECK_EQ(wait_alloc(alloc, USM_READ), USM_FAILED); /* a report does not make the memory good */
     CHECK_EQ(wait_alloc(alloc, USM_READ), USM_OK);
-    CHECK_OK(usm_alloc_peek(alloc, USM_READ, INT64_MAX, NULL, NULL, &error));
+    CHECK_OK(usm_alloc_wait(alloc, USM_READ, false, INT64_MAX, NULL, NULL, &error));
     usm_alloc_release(alloc);
 }
 

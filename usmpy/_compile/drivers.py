@@ -1,4 +1,4 @@
-"""What Program does around a driver's compiler. csrc/py/programs/build.c calls these functions.
+"""Builds of Program with a driver's compiler: keys, sources and errors. csrc/py/programs/build.c calls these.
 
 `driver` is the language that the driver takes sources in, by the name that Program has for it. Modules are
 imported when a build needs them: loading a kept build takes less time than importing a translator.
@@ -13,12 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .._core import Device
 
-# Words in a compiler's log about a type that the device may lack, with the aspect that it lacks then.
+# Words in a compiler's log that suggest a missing aspect of the device, by this aspect.
 _ASPECT_WORDS = {"fp64": ("double", "fp64", "Float64"), "fp16": ("half", "fp16", "Float16")}
 
 
-# What drivers are asked for so that portable programs give the same bits (docs/numerics.md). CUDA and the
-# host round correctly by default.
+# Options by which portable programs give the same bits (docs/numerics.md). CUDA and the host round correctly
+# by default.
 _ROUNDED = {
     "opencl": "-cl-fp32-correctly-rounded-divide-sqrt",
     "spirv": "-ze-fp32-correctly-rounded-divide-sqrt",

@@ -86,7 +86,7 @@ typedef struct UsmpyApi {
     PyObject *(*array_empty)(int ndim, const int64_t *shape, UsmpyDType dtype, UsmpyKind kind,
                              PyObject *queue);
     PyObject *(*array_queue)(PyObject *array);
-    /* Waits until the host may do what it is about to do. Blocks, without the GIL. */
+    /* Waits until the host may access the array in this mode. Blocks, without the GIL. */
     int (*array_wait)(PyObject *array, UsmpyMode mode);
 
     /* Memory that outlives its array object: hold with the GIL, release on any thread, without it too. */

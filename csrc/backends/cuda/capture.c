@@ -89,7 +89,8 @@ static usm_cuda_captured *record_uses(usm_cuda_event *event)
 
 /*
  * Gives the record to the graph as a user object, which is released with the graph (cuGraphRetainUserObject,
- * CUDA 11.3); with older drivers the queue keeps it.
+ * CUDA 11.3). With older drivers, and where the driver refuses, the queue keeps it. An object that no graph
+ * took is not released: that would call on_destroy, while the graph uses what the record holds.
  */
 static void give_to_graph(usm_cuda_queue *native, CUstream stream, usm_cuda_captured *capture)
 {
@@ -98,14 +99,11 @@ static void give_to_graph(usm_cuda_queue *native, CUstream stream, usm_cuda_capt
     CUgraph graph = NULL;
     CUuserObject object;
     if (usm_cuda.capture_info != NULL && usm_cuda.cuUserObjectCreate != NULL &&
-        usm_cuda.cuGraphRetainUserObject != NULL && usm_cuda.cuUserObjectRelease != NULL &&
+        usm_cuda.cuGraphRetainUserObject != NULL &&
         usm_cuda.capture_info(stream, &status, &id, &graph, NULL, NULL) == CUDA_SUCCESS && graph != NULL &&
         usm_cuda.cuUserObjectCreate(&object, capture, on_destroy, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) ==
-            CUDA_SUCCESS) {
-        if (usm_cuda.cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE) != CUDA_SUCCESS) {
-            (void)usm_cuda.cuUserObjectRelease(object,
-                                               1); /* on_destroy: the task is not held, as it should be */
-        }
+            CUDA_SUCCESS &&
+        usm_cuda.cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE) == CUDA_SUCCESS) {
         return;
     }
     capture->next = native->captured;
@@ -136,8 +134,7 @@ static bool is_ready_now(const usm_event *event, const usm_cuda_timeline *timeli
             continue;
         }
         usm_cuda_timeline_settle(task->timeline);
-        if (!usm_cuda_timeline_ended(task->timeline,
-                                     atomic_load_explicit(&task->number, memory_order_acquire))) {
+        if (!usm_cuda_timeline_ended(task->timeline, usm_cuda_number_of(other))) {
             return false;
         }
     }

@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-static CUdeviceptr address(const void *pointer)
-{
-    return (CUdeviceptr)(uintptr_t)pointer;
-}
-
 /*
  * The result of cuMemcpyAsync is undefined where both sides overlap: the bytes go through a block that is
  * allocated and freed in stream order, or, without pools, with the event.
@@ -27,9 +22,9 @@ static CUresult copy_through(usm_cuda_event *event, CUstream stream, const usm_c
     if (code != CUDA_SUCCESS) {
         return code;
     }
-    code = usm_cuda.cuMemcpyAsync(block, address(command->as.copy.src), nbytes, stream);
+    code = usm_cuda.cuMemcpyAsync(block, usm_cuda_address(command->as.copy.src), nbytes, stream);
     if (code == CUDA_SUCCESS) {
-        code = usm_cuda.cuMemcpyAsync(address(command->as.copy.dst), block, nbytes, stream);
+        code = usm_cuda.cuMemcpyAsync(usm_cuda_address(command->as.copy.dst), block, nbytes, stream);
     }
     if (native->has_pools) {
         (void)usm_cuda.cuMemFreeAsync(block, stream);
@@ -46,10 +41,10 @@ static CUresult enqueue_copy(usm_cuda_event *event, CUstream stream, const usm_c
     if (command->as.copy.dst == command->as.copy.src) {
         return CUDA_SUCCESS;
     }
-    return usm_command_overlaps(command)
-               ? copy_through(event, stream, command)
-               : usm_cuda.cuMemcpyAsync(address(command->as.copy.dst), address(command->as.copy.src),
-                                        command->as.copy.nbytes, stream);
+    return usm_command_overlaps(command) ? copy_through(event, stream, command)
+                                         : usm_cuda.cuMemcpyAsync(usm_cuda_address(command->as.copy.dst),
+                                                                  usm_cuda_address(command->as.copy.src),
+                                                                  command->as.copy.nbytes, stream);
 }
 
 /* cuMemsetD8Async, D16 and D32 take patterns of 1, 2 and 4 bytes, aligned to their size. */
@@ -62,7 +57,7 @@ bool usm_cuda_fills(const usm_command *command)
 static CUresult enqueue_fill(CUstream stream, const usm_command *command)
 {
     size_t size = command->as.fill.pattern_size, n = command->as.fill.nbytes / size;
-    CUdeviceptr dst = address(command->as.fill.dst);
+    CUdeviceptr dst = usm_cuda_address(command->as.fill.dst);
     unsigned short two;
     unsigned four;
     switch (size) {
@@ -86,9 +81,10 @@ static void enqueue_prefetch(const usm_event *event, CUstream stream, const usm_
         moves |= alloc->kind == USM_SHARED && alloc->context->backend == event->queue->backend;
     }
     if (moves && usm_cuda.prefetch != NULL) {
-        usm_cuda_note(event->queue->device,
-                      usm_cuda.prefetch(address(command->as.prefetch.pointer), command->as.prefetch.nbytes,
-                                        usm_cuda_device_of(event->queue->device)->id, stream));
+        usm_cuda_note(
+            event->queue->device,
+            usm_cuda.prefetch(usm_cuda_address(command->as.prefetch.pointer), command->as.prefetch.nbytes,
+                              usm_cuda_device_of(event->queue->device)->id, stream));
     }
 }
 

@@ -78,7 +78,7 @@ static bool enable(usm_device *from, usm_device *to)
         can == 0) {
         return false;
     }
-    if (usm_cuda_enter(to, &scope, NULL) != USM_OK) { /* there is a context to be reached */
+    if (usm_cuda_enter(to, &scope, NULL) != USM_OK) { /* also makes its context */
         return false;
     }
     CUresult code = usm_cuda_enable_pool_access(to, from);
@@ -102,8 +102,7 @@ bool usm_cuda_reaches(usm_device *a, usm_device *b)
     _Atomic uint8_t *known = &usm_cuda_device_of(a)->peers[b->index];
     uint8_t answer = atomic_load_explicit(known, memory_order_acquire);
     if (answer == UNASKED && !usm_cuda_forked()) {
-        answer =
-            enable(a, b) ? YES : NO; /* two threads may both do this: it changes nothing the second time */
+        answer = enable(a, b) ? YES : NO;
         atomic_store_explicit(known, answer, memory_order_release);
     }
     return answer == YES;

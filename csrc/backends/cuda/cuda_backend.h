@@ -38,7 +38,7 @@ typedef struct usm_cuda_device {
     bool has_pageable;      /* kernels use any memory of the process */
     int major, minor;       /* compute capability */
     _Atomic int lost;       /* a CUresult that no call of this context survives, once one was seen */
-    _Atomic uint8_t *peers; /* by ordinal: 0 not asked yet, 1 in reach, 2 not */
+    _Atomic uint8_t *peers; /* by ordinal: 0 not asked yet, 1 accessible, 2 not (usm_cuda_reaches) */
     pthread_mutex_t lock;   /* a leaf: what follows */
     CUmemoryPool pool;      /* has_pools; made at first use */
     CUstream allocations;   /* where memory comes from and goes to; nothing else is enqueued there */
@@ -63,7 +63,7 @@ typedef struct usm_cuda_timeline {
     usm_device *device;
     bool foreign;       /* another library made it */
     _Atomic bool eager; /* every task gets its fence at once: later the stream may be destroyed or captured */
-    _Atomic uint64_t submitted;    /* queue lock, or read by anybody */
+    _Atomic uint64_t submitted;    /* written under the queue lock, read by any thread */
     _Atomic uint64_t completed;    /* the driver has ended this task and all before */
     _Atomic uint64_t fenced;       /* the last fence's number */
     usm_lock lock;                 /* what follows; nothing but a device's lock and the driver under it */
@@ -81,7 +81,7 @@ typedef struct usm_cuda_queue {
     unsigned next_timeline;
     pthread_t thread; /* of the per-thread default stream */
     bool per_thread;
-    struct usm_cuda_captured *captured; /* queue lock: what graphs use whose driver does not hold it for us */
+    struct usm_cuda_captured *captured; /* queue lock: records that no graph took (capture.c) */
     CUevent base;                       /* profiling: an event, and when it was by our clock */
     int64_t base_ns;
     char *blame; /* queue lock: how the context was lost, as far as the queue's tasks show; malloc'd */
@@ -99,12 +99,23 @@ typedef struct usm_cuda_event {
     CUevent start, end;       /* of profiling queues */
     usm_kernel *kernel;       /* of a launch: one count, for messages and so that its module stays */
     usm_cuda_pinned *landing; /* a small copy from or to pageable memory: its data */
-    bool landed;              /* and there is nothing to be moved from there at the end */
+    bool landed;              /* nothing has to be moved from `landing` at the end */
     CUdeviceptr block;        /* freed with the event; 0 for none */
     int lost;                 /* the code of the context that was lost with it */
-    /* Not zeroed at first, from here on. */
+    /* From here on not zeroed (usm_backend.event_zeroed). */
     usm_later later; /* its command also says where the data of `landing` goes */
 } usm_cuda_event;
+
+/* The task's number in its timeline; 0: the driver does not have it. Any thread. */
+static inline uint64_t usm_cuda_number_of(const usm_event *event)
+{
+    return atomic_load_explicit(&((usm_cuda_event *)event)->number, memory_order_acquire);
+}
+
+static inline CUdeviceptr usm_cuda_address(const void *pointer)
+{
+    return (CUdeviceptr)(uintptr_t)pointer;
+}
 
 static inline usm_cuda_device *usm_cuda_device_of(const usm_device *device)
 {
@@ -127,8 +138,9 @@ usm_status usm_cuda_failed(usm_error *error, CUresult code, const char *function
 usm_status usm_cuda_failed_on(usm_device *device, usm_error *error, CUresult code, const char *function);
 /* Is this code one that no later call of the context survives? */
 bool usm_cuda_is_fatal(CUresult code);
-/* Marks the device where the code is such a one. */
+/* Marks the device as lost if the code is such a one. */
 void usm_cuda_note(usm_device *device, CUresult code);
+/* Marks the device as lost with this code, unless it is lost already. */
 void usm_cuda_lose(usm_device *device, CUresult code);
 static inline bool usm_cuda_is_lost(const usm_device *device)
 {
@@ -139,7 +151,7 @@ usm_status usm_cuda_lost(const usm_device *device, usm_error *error);
 
 /*
  * context.c. Makes the device's primary context current on this thread, for a few calls; what was current
- * before is so again after usm_cuda_leave. Any thread, any lock. Fails without a trace.
+ * before is so again after usm_cuda_leave. Any thread, any lock. A failure changes nothing.
  */
 typedef struct usm_cuda_scope {
     bool pushed, relaxed;
@@ -224,7 +236,7 @@ CUresult usm_cuda_timeline_fence(usm_cuda_timeline *timeline, uint64_t number);
 CUresult usm_cuda_timeline_fence_here(usm_cuda_timeline *timeline, uint64_t number);
 /* Makes later work of the stream wait for the task. Any lock but a leaf. */
 CUresult usm_cuda_timeline_follow(CUstream stream, usm_cuda_timeline *timeline, uint64_t number);
-/* Looks what the driver has ended. No context need be current. */
+/* Asks the driver which fences have ended. No context has to be current. */
 void usm_cuda_timeline_poll(usm_cuda_timeline *timeline);
 /* The same for work that has no fence: asks the stream itself. */
 void usm_cuda_timeline_settle(usm_cuda_timeline *timeline);
@@ -238,6 +250,13 @@ static inline bool usm_cuda_timeline_is_fenced(const usm_cuda_timeline *timeline
 {
     return atomic_load_explicit(&((usm_cuda_timeline *)timeline)->fenced, memory_order_acquire) >
            atomic_load_explicit(&((usm_cuda_timeline *)timeline)->completed, memory_order_acquire);
+}
+
+/* All tasks that were submitted have ended, as far as was polled. */
+static inline bool usm_cuda_timeline_is_idle(const usm_cuda_timeline *timeline)
+{
+    return usm_cuda_timeline_ended(
+        timeline, atomic_load_explicit(&((usm_cuda_timeline *)timeline)->submitted, memory_order_acquire));
 }
 
 /* From now on others may capture the stream, or enqueue there. Any lock but a leaf. */
@@ -262,7 +281,7 @@ typedef enum usm_cuda_staging {
 usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *command);
 /* On a thread of the queue's worker: for usm_later_run_on_host. */
 usm_status usm_cuda_run_on_host(usm_event *event, const usm_command *command, usm_error *error);
-/* Small ones, in the driver. False: it is one for the worker. */
+/* Is the copy staged in the stream? False: a thread of the queue's worker does it. */
 bool usm_cuda_is_small(const usm_command *command);
 usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_timeline *timeline, const usm_command *command,
                                usm_error *error);

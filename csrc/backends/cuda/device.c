@@ -1,8 +1,6 @@
 /* Devices: the start of the backend, and what the driver reports about each device. */
 #include "cuda_backend.h"
 
-#include "core/base/heap.h"
-
 #include <dlpack/dlpack.h>
 #include <stdio.h>
 #include <stdlib.h>

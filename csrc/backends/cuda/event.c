@@ -25,11 +25,6 @@ static usm_cuda_event *event_of(usm_event *base)
     return (usm_cuda_event *)base;
 }
 
-static uint64_t number_of(const usm_cuda_event *event)
-{
-    return atomic_load_explicit(&((usm_cuda_event *)event)->number, memory_order_acquire);
-}
-
 /*
  * CUDA reports a lost context, but not which kernel was at fault. As a rule it is the oldest that had
  * not ended, so its name is kept for the messages of this queue, once. Queue lock held; no text where
@@ -70,7 +65,7 @@ static void blame(const usm_cuda_event *first)
 static bool has_ended(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
-    if (!usm_cuda_timeline_ended(event->timeline, number_of(event))) {
+    if (!usm_cuda_timeline_ended(event->timeline, usm_cuda_number_of(base))) {
         return false;
     }
     if (event->timeline->latest == event) {
@@ -154,7 +149,7 @@ bool usm_cuda_queue_poll(usm_queue *queue)
 bool usm_cuda_event_is_running(usm_event *base)
 {
     const usm_cuda_event *event = event_of(base);
-    uint64_t number = number_of(event);
+    uint64_t number = usm_cuda_number_of(base);
     if (number == 0 || usm_cuda_forked()) {
         return false;
     }
@@ -168,7 +163,7 @@ bool usm_cuda_event_is_running(usm_event *base)
 void usm_cuda_event_wait(usm_event *base, int64_t budget_ns)
 {
     usm_cuda_event *event = event_of(base);
-    uint64_t number = number_of(event);
+    uint64_t number = usm_cuda_number_of(base);
     if (number == 0 || usm_cuda_forked() || budget_ns < YIELD_NS) {
         return;
     }
@@ -193,7 +188,7 @@ void usm_cuda_event_watch(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
     if (!usm_cuda_forked()) {
-        (void)usm_cuda_timeline_fence(event->timeline, number_of(event));
+        (void)usm_cuda_timeline_fence(event->timeline, usm_cuda_number_of(base));
     }
 }
 

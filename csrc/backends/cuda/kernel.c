@@ -3,7 +3,6 @@
 
 #include "core/base/heap.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

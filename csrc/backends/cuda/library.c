@@ -3,9 +3,7 @@
 
 #include "core/base/library.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 usm_cuda_api usm_cuda;
 usm_fork_guard usm_cuda_guard = {.driver = "CUDA"};
@@ -117,8 +115,8 @@ static usm_status refused(CUresult code, usm_error *error)
 }
 
 /*
- * cuInit makes no context. It fails where there is no device, so that errors of it are told apart from
- * broken drivers.
+ * cuInit creates no context. It fails on a machine without a device, which callers must be able to
+ * distinguish from a broken driver (refused).
  */
 usm_status usm_cuda_open(usm_error *error)
 {

@@ -6,10 +6,7 @@
  */
 #include "cuda_backend.h"
 
-#include "core/base/heap.h"
-
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Makes the pool and its stream. The device's lock held, its context current. */
 static CUresult make_pool(usm_cuda_device *native)
@@ -78,13 +75,12 @@ static CUresult allocate_device(usm_cuda_device *native, size_t nbytes, CUdevice
         return code;
     }
     code = usm_cuda.cuMemAllocFromPoolAsync(out, nbytes, native->pool, native->allocations);
-    if (code ==
-        CUDA_ERROR_OUT_OF_MEMORY) { /* what other sizes left goes back, once their frees are through */
+    if (code == CUDA_ERROR_OUT_OF_MEMORY) { /* once frees that were enqueued have taken place */
         (void)usm_cuda.cuStreamSynchronize(native->allocations);
         (void)usm_cuda.cuMemPoolTrimTo(native->pool, 0);
         code = usm_cuda.cuMemAllocFromPoolAsync(out, nbytes, native->pool, native->allocations);
     }
-    if (code != CUDA_SUCCESS) { /* the pool keeps what it got on the way */
+    if (code != CUDA_SUCCESS) { /* what the pool got for the failed attempt goes back */
         (void)usm_cuda.cuMemPoolTrimTo(native->pool, 0);
     }
     if (code == CUDA_SUCCESS) {
@@ -174,7 +170,7 @@ void usm_cuda_memory_free(usm_context *context, usm_device *device, usm_kind kin
         return; /* the parent's driver still has it, or it went with its context */
     }
     usm_cuda_relax(&scope);
-    CUdeviceptr address = (CUdeviceptr)(uintptr_t)pointer;
+    CUdeviceptr address = usm_cuda_address(pointer);
     CUresult code = kind == USM_HOST ? usm_cuda.cuMemFreeHost(pointer)
                     : kind == USM_DEVICE && native->has_pools
                         ? usm_cuda.cuMemFreeAsync(address, native->allocations)
@@ -219,7 +215,7 @@ usm_status usm_cuda_pointer(const void *pointer, usm_pointer_info *info, usm_err
     size_t size = 0;
     void *values[N] = {&type, &managed, &ordinal, &base, &size};
     *info = (usm_pointer_info){.asked = true, .complete = true};
-    CUresult code = usm_cuda.cuPointerGetAttributes(N, names, values, (CUdeviceptr)(uintptr_t)pointer);
+    CUresult code = usm_cuda.cuPointerGetAttributes(N, names, values, usm_cuda_address(pointer));
     if (code == CUDA_ERROR_INVALID_VALUE) {
         return USM_OK; /* some drivers say so of memory that they do not know */
     }

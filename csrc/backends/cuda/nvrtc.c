@@ -188,7 +188,7 @@ static void rewrite_lines(char *log)
     }
 }
 
-/* The messages, also warnings of a successful build; NULL where there are none or memory ran out. */
+/* The messages of a build that failed; NULL where there are none or memory ran out. */
 static char *read_log(nvrtc_program *program)
 {
     size_t size = 0;

@@ -24,7 +24,7 @@ typedef struct usm_cuda_program {
     CUmodule module;
     char *image;    /* what was loaded: a cubin, a fatbin, or PTX with its 0 */
     size_t size;    /* with the 0 of PTX */
-    char *ptx;      /* PTX from which parameters are read; may be the image; NULL: there is none */
+    char *ptx;      /* PTX that parameters are read from, a copy of its own; NULL: there is none */
     char **symbols; /* of kernels, NULL-ended, one block from malloc; NULL: not known */
 } usm_cuda_program;
 

@@ -77,8 +77,8 @@ static bool inside(uint64_t offset, uint64_t length, size_t size)
 }
 
 /*
- * The driver crashes with cubins that are cut short: every table and section must lie in the file.
- * NULL: it is whole.
+ * The driver crashes with cubins that are cut short: every table and section must lie in the file, and every
+ * name of a section in the table of names. NULL: it is whole.
  */
 static const char *elf_fault(const char *data, size_t size)
 {
@@ -99,8 +99,13 @@ static const char *elf_fault(const char *data, size_t size)
         !inside(sections, (uint64_t)n_sections * ELF_SECTION, size)) {
         return "it is cut short";
     }
+    const char *table = data + sections + (uint64_t)names * ELF_SECTION;
+    uint64_t names_size = number(table + 4, 4) == ELF_NO_BITS ? 0 : number(table + 32, 8);
     for (unsigned i = 0; i < n_sections; i++) {
         const char *section = data + sections + (uint64_t)i * ELF_SECTION;
+        if (number(section, 4) >= names_size) {
+            return "it is damaged";
+        }
         if (number(section + 4, 4) != ELF_NO_BITS &&
             !inside(number(section + 24, 8), number(section + 32, 8), size)) {
             return "it is cut short";
@@ -150,13 +155,10 @@ char **usm_cuda_cubin_symbols(const char *data, size_t size)
     const char *texts = data + number(table + 24, 8);
     size_t texts_size = (size_t)number(table + 32, 8), n = 0;
     static const char mark[] = ".text.";
-    if (texts + texts_size > data + size) {
-        return NULL;
-    }
     char *found = usm_malloc(size), *end = found;
     for (unsigned i = 0; found != NULL && i < n_sections; i++) {
         size_t at = (size_t)number(sections + (size_t)i * ELF_SECTION, 4);
-        size_t length = at < texts_size ? strnlen(texts + at, texts_size - at) : texts_size;
+        size_t length = strnlen(texts + at, texts_size - at);
         if (length >= texts_size - at || length < sizeof mark ||
             memcmp(texts + at, mark, sizeof mark - 1) != 0) {
             continue;

@@ -87,11 +87,6 @@ void usm_cuda_queue_destroy(usm_queue *queue)
     free(native);
 }
 
-static uint64_t number_of(const usm_event *event)
-{
-    return atomic_load_explicit(&((usm_cuda_event *)event)->number, memory_order_acquire);
-}
-
 /*
  * A small copy to pageable memory, whose data is moved there by the host once the task is seen to have ended.
  */
@@ -115,7 +110,7 @@ static bool is_known(const usm_event *event, bool host, bool reads_now)
             }
             continue;
         }
-        if (link->event->queue->backend != event->queue->backend || number_of(link->event) == 0 ||
+        if (link->event->queue->backend != event->queue->backend || usm_cuda_number_of(link->event) == 0 ||
             (reads_now && link->data) || (host && lands(link->event))) {
             return false;
         }
@@ -130,25 +125,19 @@ static CUresult follow_links(const usm_event *event, const usm_cuda_timeline *ti
 {
     CUresult code = CUDA_SUCCESS;
     if (timeline->stream == (CUstream)USM_STREAM_ALL) {
-        return code; /* they are among what is looked at, or end it later (usm_event_arm) */
+        return code; /* its fence covers all streams; the end waits for other links (usm_event_arm) */
     }
     for (size_t i = 0; i < event->n_links && code == CUDA_SUCCESS; i++) {
         const usm_cuda_event *other = (usm_cuda_event *)event->links[i].event;
         if (event->links[i].event->queue->backend != event->queue->backend) {
             continue; /* it has ended */
         }
-        uint64_t number = number_of(&other->event);
+        uint64_t number = usm_cuda_number_of(&other->event);
         if (number != 0 && other->timeline != timeline && !usm_event_ended(&other->event)) {
             code = usm_cuda_timeline_follow(timeline->stream, other->timeline, number);
         }
     }
     return code;
-}
-
-static bool timeline_is_idle(const usm_cuda_timeline *timeline)
-{
-    return usm_cuda_timeline_ended(
-        timeline, atomic_load_explicit(&((usm_cuda_timeline *)timeline)->submitted, memory_order_relaxed));
 }
 
 /*
@@ -169,15 +158,15 @@ static usm_status choose_timeline(usm_cuda_event *event, const usm_command *comm
     }
     for (size_t i = 0; i < event->event.n_links; i++) {
         const usm_event *other = event->event.links[i].event;
-        if (other->queue == queue && number_of(other) != 0 &&
+        if (other->queue == queue && usm_cuda_number_of(other) != 0 &&
             atomic_load_explicit(&((usm_cuda_event *)other)->timeline->submitted, memory_order_relaxed) ==
-                number_of(other)) {
+                usm_cuda_number_of(other)) {
             *out = ((usm_cuda_event *)other)->timeline;
             return USM_OK;
         }
     }
     for (unsigned i = 0; i < n; i++) {
-        if (timeline_is_idle(&native->timelines[i])) {
+        if (usm_cuda_timeline_is_idle(&native->timelines[i])) {
             *out = &native->timelines[i];
             return USM_OK;
         }
@@ -205,7 +194,7 @@ static CUresult close_latest(usm_cuda_timeline *timeline)
         !atomic_load_explicit(&((usm_cuda_event *)latest)->event.held, memory_order_relaxed)) {
         return CUDA_SUCCESS;
     }
-    uint64_t number = number_of(&latest->event);
+    uint64_t number = usm_cuda_number_of(&latest->event);
     return atomic_load_explicit(&timeline->fenced, memory_order_relaxed) >= number
                ? CUDA_SUCCESS
                : usm_cuda_timeline_fence_here(timeline, number);
@@ -242,7 +231,7 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
     uint64_t number = atomic_load_explicit(&timeline->submitted, memory_order_relaxed) + 1;
     event->timeline = timeline;
     timeline->latest = event;
-    /* In this order: who knows the task's number finds it submitted. */
+    /* In this order: a thread that reads the task's number finds it submitted. */
     atomic_store_explicit(&timeline->submitted, number, memory_order_release);
     atomic_store_explicit(&event->number, number, memory_order_release);
     if (USM_UNLIKELY(atomic_load_explicit(&timeline->eager, memory_order_relaxed))) {
@@ -299,7 +288,7 @@ usm_status usm_cuda_native_admit(usm_queue *queue, const usm_wait *waits, size_t
     }
     for (size_t i = 0; i < n_waits; i++) {
         const usm_event *event = waits[i].event;
-        bool known = event->queue->backend == queue->backend && number_of(event) != 0;
+        bool known = event->queue->backend == queue->backend && usm_cuda_number_of(event) != 0;
         if (!known && !usm_event_ended(event)) {
             return waits_for_host(error);
         }

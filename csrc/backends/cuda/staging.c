@@ -68,7 +68,6 @@ bool usm_cuda_is_small(const usm_command *command)
 usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *command)
 {
     if (command->kind == USM_COMMAND_FILL) {
-        /* Of those that it has no call for, those of memory of ours are kernels (core/program). */
         return usm_cuda_fills(command) && usm_cuda_knows(event, command->as.fill.dst) ? USM_CUDA_DIRECT
                                                                                       : USM_CUDA_BETWEEN_HOST;
     }
@@ -80,11 +79,6 @@ usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *
            : from && to ? USM_CUDA_DIRECT
            : from       ? USM_CUDA_FROM_DEVICE
                         : USM_CUDA_FROM_HOST;
-}
-
-static CUdeviceptr address(const void *pointer)
-{
-    return (CUdeviceptr)(uintptr_t)pointer;
 }
 
 static usm_status no_pinned(usm_error *error)
@@ -107,13 +101,13 @@ usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_timeline *timelin
     event->landing = pinned; /* given back with the event */
     event->later.command = *command;
     if (from) {
-        code = usm_cuda.cuMemcpyAsync(address(pinned->data), address(command->as.copy.src), nbytes,
-                                      timeline->stream);
+        code = usm_cuda.cuMemcpyAsync(usm_cuda_address(pinned->data), usm_cuda_address(command->as.copy.src),
+                                      nbytes, timeline->stream);
     } else {
         memcpy(pinned->data, command->as.copy.src, nbytes);
         event->landed = true;
-        code = usm_cuda.cuMemcpyAsync(address(command->as.copy.dst), address(pinned->data), nbytes,
-                                      timeline->stream);
+        code = usm_cuda.cuMemcpyAsync(usm_cuda_address(command->as.copy.dst), usm_cuda_address(pinned->data),
+                                      nbytes, timeline->stream);
     }
     return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed_on(queue->device, error, code, "cuMemcpyAsync");
 }
@@ -151,8 +145,10 @@ static CUresult move_pieces(pipe_of_pieces *pipe, char *dst, const char *src, si
         if (!from_device) {
             memcpy(piece, src + at, length);
         }
-        code = from_device ? usm_cuda.cuMemcpyAsync(address(piece), address(src + at), length, pipe->stream)
-                           : usm_cuda.cuMemcpyAsync(address(dst + at), address(piece), length, pipe->stream);
+        code = from_device ? usm_cuda.cuMemcpyAsync(usm_cuda_address(piece), usm_cuda_address(src + at),
+                                                    length, pipe->stream)
+                           : usm_cuda.cuMemcpyAsync(usm_cuda_address(dst + at), usm_cuda_address(piece),
+                                                    length, pipe->stream);
         if (code == CUDA_SUCCESS) {
             code = usm_cuda.cuEventRecord(pipe->done[n % 2], pipe->stream);
         }
@@ -216,7 +212,8 @@ static usm_status copy_on_host(usm_event *event, const usm_command *command, usm
         pipe_of_pieces pipe = {.device = device};
         CUresult code = open_pipe(&pipe);
         if (code == CUDA_SUCCESS) {
-            code = from && to ? usm_cuda.cuMemcpyAsync(address(dst), address(src), nbytes, pipe.stream)
+            code = from && to ? usm_cuda.cuMemcpyAsync(usm_cuda_address(dst), usm_cuda_address(src), nbytes,
+                                                       pipe.stream)
                               : move_pieces(&pipe, dst, src, nbytes, from);
         }
         if (code == CUDA_SUCCESS) {

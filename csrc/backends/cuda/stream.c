@@ -6,8 +6,6 @@
 
 #include "core/base/readable.h"
 
-#include <stdio.h>
-
 /*
  * NVIDIA's driver crashes when it is given a stream that was destroyed. A handle is the address of a block
  * from malloc, which begins with another address while the stream lives, as our own streams show, and with a
@@ -53,7 +51,11 @@ usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *
             (void)usm_cuda.cuCtxPopCurrent(&ours);
         }
         usm_device *device = id < 0 ? NULL : usm_cuda_device_at(id);
-        if (device != NULL && usm_cuda_retain_primary(device, error) == USM_OK) {
+        if (device != NULL) {
+            usm_status status = usm_cuda_retain_primary(device, error);
+            if (status != USM_OK) {
+                return status;
+            }
             *out = usm_cuda_device_of_context(context);
         }
     }

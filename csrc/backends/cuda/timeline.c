@@ -97,8 +97,10 @@ void usm_cuda_timeline_close(usm_cuda_timeline *timeline)
     }
 }
 
-/* The timeline's lock held, the context current. */
-/* Records a fence behind all that is submitted now. The code of a lost context marks the device. */
+/*
+ * Records a fence behind all that is submitted now. The code of a lost context marks the device. The
+ * timeline's lock held, the context current.
+ */
 static CUresult record(usm_cuda_timeline *timeline)
 {
     usm_cuda_fence *fence;
@@ -160,7 +162,7 @@ CUresult usm_cuda_timeline_fence_here(usm_cuda_timeline *timeline, uint64_t numb
 
 void usm_cuda_timeline_share(usm_cuda_timeline *timeline)
 {
-    /* Before the look at what is pending: who submits later sees the flag, or is seen. */
+    /* Set before `submitted` is read: a submission either sees the flag, or is covered by this fence. */
     atomic_store(&timeline->eager, true);
     (void)usm_cuda_timeline_fence(timeline, atomic_load(&timeline->submitted));
 }
@@ -178,7 +180,7 @@ CUresult usm_cuda_timeline_follow(CUstream stream, usm_cuda_timeline *timeline, 
         if (atomic_load_explicit(&timeline->fenced, memory_order_relaxed) < number) {
             code = CUDA_ERROR_INVALID_CONTEXT;
             if (usm_cuda_enter(timeline->device, &scope, NULL) ==
-                USM_OK) { /* the stream's may be another GPU */
+                USM_OK) { /* the stream may be another GPU's */
                 code = record(timeline);
                 usm_cuda_leave(&scope);
             }
@@ -215,7 +217,7 @@ static bool is_no_answer(CUresult code)
            (code >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && code <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
 }
 
-/* Never back: a later fence may have been seen by another thread. */
+/* Never lowers the number: another thread may have seen a later fence. */
 static void advance(usm_cuda_timeline *timeline, uint64_t number)
 {
     if (atomic_load_explicit(&timeline->completed, memory_order_relaxed) < number) {
@@ -236,8 +238,7 @@ static void take_answer(usm_cuda_timeline *timeline, CUresult code, uint64_t num
     advance(timeline, number);
 }
 
-/* The timeline's lock held. */
-/* Fences end in their order, so the first that is pending ends the search. The lock held. */
+/* Fences end in their order, so the first that is pending ends the search. The timeline's lock held. */
 static void poll_fences(usm_cuda_timeline *timeline)
 {
     while (timeline->first != NULL) {
@@ -255,12 +256,6 @@ static void poll_fences(usm_cuda_timeline *timeline)
     }
 }
 
-static bool is_idle(const usm_cuda_timeline *timeline)
-{
-    return usm_cuda_timeline_ended(
-        timeline, atomic_load_explicit(&((usm_cuda_timeline *)timeline)->submitted, memory_order_acquire));
-}
-
 /*
  * Begins a poll of the driver: enters the context, takes the timeline's lock and polls the fences.
  * False: there is nothing to poll, or no context. Captures of other libraries allow these queries in the
@@ -268,7 +263,7 @@ static bool is_idle(const usm_cuda_timeline *timeline)
  */
 static bool begin_poll(usm_cuda_timeline *timeline, usm_cuda_scope *scope)
 {
-    if (is_idle(timeline)) {
+    if (usm_cuda_timeline_is_idle(timeline)) {
         return false;
     }
     if (usm_cuda_is_lost(timeline->device) || usm_cuda_enter(timeline->device, scope, NULL) != USM_OK) {

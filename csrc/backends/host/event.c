@@ -4,7 +4,6 @@
 #include "cpu/parallel.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <time.h>
 
 /*

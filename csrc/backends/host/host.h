@@ -40,10 +40,10 @@ bool usm_host_queue_help(const usm_event *event, bool awake_too);
 typedef struct usm_host_task {
     usm_event event;
     usm_launch *copied; /* owned copy of a kernel launch */
-    /* Not zeroed at first, from here on. */
+    /* From here on not zeroed (usm_backend.event_zeroed). */
     usm_command command;
     usm_work work;
-    /* Of most launches: a block that one thread takes and another gives back is slow for malloc. */
+    /* For most launches: malloc is slow where one thread allocates a block and another frees it. */
     _Alignas(max_align_t) char room[sizeof(usm_launch) + 8 * sizeof(usm_argument)];
 } usm_host_task;
 

@@ -31,7 +31,8 @@ static void *map_aligned(size_t size)
     if (before < HUGE_PAGE) {
         munmap(raw + before + size, HUGE_PAGE - before);
     }
-    madvise(raw + before, size, MADV_HUGEPAGE); /* a kernel without huge pages says no: nothing is lost */
+    madvise(raw + before, size,
+            MADV_HUGEPAGE); /* a kernel without huge pages refuses, which changes nothing */
     return raw + before;
 }
 

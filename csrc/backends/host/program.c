@@ -9,7 +9,6 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Names are in the library, which stays open: only the array is ours. */
 static bool list_kernels(usm_program *base, const struct usmpy_kernels *kernels)

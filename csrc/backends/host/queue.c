@@ -9,7 +9,6 @@
 #include "core/tasks/runtime_history.h"
 #include "core/tasks/worker.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -29,8 +28,10 @@
  */
 #define QUICK_NS 10000000
 
-/* Outlives the queue, as its worker does. */
-/* usm_queue.native. The worker comes first: its thread begins with a pointer to it. */
+/*
+ * usm_queue.native, which outlives the queue, as its worker does. The worker comes first: its threads begin
+ * with a pointer to it.
+ */
 typedef struct host_queue {
     usm_worker worker;
     usm_runtime_history history;
@@ -152,7 +153,7 @@ bool usm_host_queue_help(const usm_event *event, bool awake_too)
 {
     host_queue *host = event->queue->native;
     if (host->device->parent != NULL || host->priority == USM_PRIORITY_LOW) {
-        return false; /* its threads are not as others */
+        return false; /* its threads are pinned, or have a low priority */
     }
     usm_work *work = usm_worker_take(&host->worker, awake_too, is_short, event);
     if (work == NULL) {

@@ -3,8 +3,6 @@
  */
 #include "level_zero.h"
 
-#include <string.h>
-
 /* Smaller copies, in bytes, have ended before the change to another engine pays. */
 #define COPY_ENGINE_BYTES ((size_t)1 << 20)
 

@@ -245,10 +245,9 @@ bool usm_level_zero_list_drop(usm_queue *queue, int which)
     return list->runner != NULL;
 }
 
-/* All tasks have ended, and what the driver still does behind the last one has. */
 /*
- * zeCommandQueueSynchronize may be interrupted by an error of the question itself; three tries, then the
- * lists are destroyed in any case.
+ * All tasks have ended; the driver may still work behind the last one. zeCommandQueueSynchronize may fail for
+ * a reason of its own, such as memory: after three tries the lists are destroyed in any case.
  */
 static void free_runner(usm_level_zero_list *list)
 {

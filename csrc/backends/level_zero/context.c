@@ -136,7 +136,7 @@ bool usm_level_zero_context_close(usm_context *context)
     if (usm_level_zero_forked() || !usm_completion_stop()) {
         return false;
     }
-    for (int i = 0; !is_unused(context); i++) { /* a thread may just be letting go of the last task */
+    for (int i = 0; !is_unused(context); i++) { /* another thread may still release the last task */
         if (i == 50) {
             return false;
         }

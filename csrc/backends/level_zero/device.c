@@ -1,6 +1,5 @@
+/* The start of the backend, what the driver reports about each device, and partitions. */
 #include "level_zero.h"
-
-#include "core/base/heap.h"
 
 #include <dlpack/dlpack.h>
 #include <stdio.h>
@@ -280,7 +279,7 @@ static ze_result_t add_device(const usm_level_zero_driver *driver, ze_device_han
     ze_result_t result;
     usm_level_zero_device *native = open_device(driver, id, &info, &type, &result);
     if (native == NULL || !native->compute.exists) {
-        free_device(native); /* without an engine that computes there is nothing to use it for */
+        free_device(native);
         return result;
     }
     usm_device *device = usm_device_new(&usm_level_zero_backend, type);
@@ -360,9 +359,8 @@ usm_status usm_level_zero_start(usm_device ***devices, size_t *n_devices, usm_er
         status = usm_error_set(error, USM_UNAVAILABLE, "no Level Zero driver has a device%s", why);
     }
     free(drivers); /* the drivers themselves are immortal, as their devices are */
-    if (status == USM_OK) {
-        status = best_first(devices, *n_devices, error);
-    }
+    status = status == USM_OK ? best_first(devices, *n_devices, error) : status;
+    *n_devices = status == USM_OK ? *n_devices : 0; /* those of drivers before the one that failed */
     return status;
 }
 

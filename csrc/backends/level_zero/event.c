@@ -26,7 +26,7 @@ usm_status usm_level_zero_event_result(usm_event *base, usm_error *error)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
     release_parts(event);
-    if (base->profiled && event->result == ZE_RESULT_SUCCESS) {
+    if (base->profiled) {
         usm_level_zero_read_times(event);
     }
     if (event->result == ZE_RESULT_SUCCESS ||
@@ -63,7 +63,7 @@ static bool has_ended(usm_event *base)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
     ze_result_t result = ask(atomic_load_explicit(&event->slot, memory_order_relaxed));
-    if (result != ZE_RESULT_NOT_READY) { /* a wait may know of a success first: that is what is there */
+    if (result != ZE_RESULT_NOT_READY) { /* else it stays the success that a wait has seen (event_wait) */
         event->result = result;
     }
     return result != ZE_RESULT_NOT_READY;

@@ -17,8 +17,10 @@ struct usm_level_zero_pool {
 
 enum { FIRST_POOL = 32, LARGEST_POOL = 1024 };
 
-/* Context lock held. */
-/* Pools double in size, since a driver has a limited number of them, and each event may take a page. */
+/*
+ * Pools double in size, since a driver has a limited number of them, and each event may take a page. Context
+ * lock held.
+ */
 static usm_level_zero_pool *new_pool(usm_context *context, bool timed, usm_error *error)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);

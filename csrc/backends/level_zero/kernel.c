@@ -4,9 +4,7 @@
 #include "core/base/heap.h"
 #include "core/program/spirv.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /*
  * Level Zero reports the number of arguments and the required sizes; names and types are read from the

@@ -88,7 +88,7 @@ typedef struct usm_level_zero_context {
     size_t slots_used;     /* those that are not free */
     pthread_mutex_t lock;  /* of the pools; a leaf but for the driver's own */
     usm_level_zero_pool *pools;
-    _Atomic long users; /* blocks of memory, queues and programs in it, those that are just made too */
+    _Atomic long users; /* blocks of memory, queues and programs, counted before they are made */
 } usm_level_zero_context;
 
 typedef struct usm_level_zero_recording
@@ -119,7 +119,7 @@ typedef struct usm_level_zero_event {
     void *temporary;    /* the driver's memory, until the end */
     usm_kernel *kernel; /* one count, until the end: the driver's must not go while it runs */
     ze_result_t result; /* as the driver had it at the end */
-    /* Not zeroed at first, from here on. */
+    /* From here on not zeroed (usm_backend.event_zeroed). */
     usm_later later;
 } usm_level_zero_event;
 
@@ -137,6 +137,9 @@ static inline usm_level_zero_context *usm_level_zero_context_of(const usm_contex
 {
     return context->native;
 }
+
+/* memory.c: is this the device, or one of its parts? */
+bool usm_level_zero_is_or_has(const usm_level_zero_device *device, ze_device_handle_t id);
 
 /* The specification's name of a result: "ZE_RESULT_ERROR_DEVICE_LOST". */
 const char *usm_level_zero_name(ze_result_t result);

@@ -87,7 +87,7 @@ void usm_level_zero_memory_free(usm_context *context, usm_device *device, usm_ki
     }
 }
 
-static bool is_or_has(const usm_level_zero_device *device, ze_device_handle_t id)
+bool usm_level_zero_is_or_has(const usm_level_zero_device *device, ze_device_handle_t id)
 {
     bool found = device->id == id;
     for (uint32_t i = 0; i < device->n_parts && !found; i++) {
@@ -103,7 +103,7 @@ static bool is_or_has(const usm_level_zero_device *device, ze_device_handle_t id
 static usm_device *find_device(const usm_context *context, ze_device_handle_t id)
 {
     for (size_t i = 0; i < context->n_devices; i++) {
-        if (is_or_has(usm_level_zero_device_of(context->devices[i]), id)) {
+        if (usm_level_zero_is_or_has(usm_level_zero_device_of(context->devices[i]), id)) {
             return context->devices[i];
         }
     }

@@ -8,7 +8,6 @@
 #include "core/device/registry.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void *usm_level_zero_native_handle(usm_native what, const void *object)
 {
@@ -41,11 +40,7 @@ static const usm_level_zero_driver *driver_of(ze_device_handle_t id)
     const usm_backend_report *all = report();
     for (size_t i = 0; i < all->n_devices; i++) {
         const usm_level_zero_device *device = usm_level_zero_device_of(all->devices[i]);
-        bool found = device->id == id;
-        for (uint32_t k = 0; k < device->n_parts; k++) {
-            found = found || device->parts[k] == id;
-        }
-        if (found) {
+        if (usm_level_zero_is_or_has(device, id)) {
             return device->driver;
         }
     }

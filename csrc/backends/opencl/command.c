@@ -4,8 +4,6 @@
  */
 #include "opencl.h"
 
-/* Copies and fills that cost about what handing them to the driver does: a few microseconds. */
-#define RUN_NOW_BYTES ((size_t)128 << 10)
 /*
  * Regions that overlap, in memory that the host does not reach: through a block that the driver frees behind
  * the second copy (clEnqueueSVMFree; OpenCL API 3.0, 5.6.1). clEnqueueSVMMemcpy returns CL_MEM_COPY_OVERLAP
@@ -57,7 +55,7 @@ static cl_int enqueue_copy(const usm_opencl_turn *turn, const usm_command *comma
 
 /*
  * Both functions take patterns of 1 to 128 bytes that are powers of 2, and addresses that are multiples of
- * the pattern's size: the core's fills are such (command.h).
+ * the pattern's size (command.h). Fills at other addresses do not come here (queue.c).
  */
 static cl_int enqueue_fill(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {

@@ -1,6 +1,5 @@
+/* The start of the backend, what the driver reports about each device, and partitions. */
 #include "opencl.h"
-
-#include "core/base/heap.h"
 
 #include <dlpack/dlpack.h>
 #include <stdio.h>
@@ -293,7 +292,7 @@ static bool describe(usm_opencl_device *device, usm_device_type type, usm_device
 }
 
 /* The best bit of the type decides; CL_DEVICE_TYPE_DEFAULT may be set beside it. False: a custom device. */
-static bool usm_type_of(const usm_opencl_platform *platform, cl_device_id id, usm_device_type *type)
+static bool type_of(const usm_opencl_platform *platform, cl_device_id id, usm_device_type *type)
 {
     cl_device_type bits = 0;
     platform->api->clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof bits, &bits, NULL);
@@ -342,7 +341,7 @@ static usm_status add_devices(usm_opencl_platform *platform, usm_device_type wan
     }
     for (cl_uint i = 0; enough && code == CL_SUCCESS && i < count; i++) {
         usm_device_type type;
-        if (usm_type_of(platform, ids[i], &type) && type == wanted) {
+        if (type_of(platform, ids[i], &type) && type == wanted) {
             usm_device *device = new_device(platform, ids[i], type);
             enough = device != NULL;
             if (enough) {
@@ -378,13 +377,13 @@ usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error 
     if (status == USM_OK && *n_devices == 0) {
         status = usm_error_set(error, USM_UNAVAILABLE, "no OpenCL platform has a device");
     }
-    if (status == USM_OK) {
-        status = usm_completion_start(error);
+    status = status == USM_OK ? usm_completion_start(error) : status;
+    if (status != USM_OK) {
+        *n_devices = 0; /* those of platforms before the one that failed */
+        return status;
     }
-    if (status == USM_OK) {
-        usm_fork_guard_use(&usm_opencl_guard);
-    }
-    return status;
+    usm_fork_guard_use(&usm_opencl_guard);
+    return USM_OK;
 }
 
 /*

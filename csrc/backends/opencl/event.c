@@ -9,7 +9,7 @@
  */
 cl_int usm_opencl_ask(const usm_opencl_event *event, cl_event id)
 {
-    const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
+    const usm_opencl_api *api = usm_opencl_platform_of(event->event.queue)->api;
     cl_int status = CL_QUEUED;
     cl_int code = api->clGetEventInfo(id, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
     return code == CL_SUCCESS ? status : code;
@@ -138,7 +138,7 @@ void usm_opencl_event_destroy(usm_event *base)
     const cl_event ids[] = {atomic_load_explicit(&event->id, memory_order_relaxed), event->refused};
     for (int i = 0; i < 2; i++) {
         if (ids[i] != NULL && !usm_opencl_forked()) {
-            usm_opencl_context_of(base->queue->context)->platform->api->clReleaseEvent(ids[i]);
+            usm_opencl_platform_of(base->queue)->api->clReleaseEvent(ids[i]);
         }
     }
 }

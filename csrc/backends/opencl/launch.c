@@ -42,7 +42,7 @@ static cl_int set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint inde
 /* Local memory is a size without a value (OpenCL API 3.0, 5.9.2). */
 static cl_int set_argument(const usm_queue *queue, cl_kernel id, cl_uint i, const usm_argument *argument)
 {
-    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
+    const usm_opencl_api *api = usm_opencl_platform_of(queue)->api;
     switch (argument->kind) {
         case USM_PARAMETER_POINTER:
             return set_pointer(queue, id, i, argument->as.pointer);
@@ -67,7 +67,7 @@ static void forget_arguments(usm_opencl_kernel *native, size_t n)
  */
 static cl_int renew(const usm_queue *queue, const usm_launch *launch)
 {
-    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
+    const usm_opencl_api *api = usm_opencl_platform_of(queue)->api;
     const usm_opencl_program *owner = launch->kernel->program->native;
     usm_opencl_kernel *native = launch->kernel->native;
     cl_int code = CL_SUCCESS;
@@ -144,7 +144,7 @@ usm_status usm_opencl_launch_kernel(const usm_opencl_turn *turn, const usm_launc
                                     usm_error *error)
 {
     const usm_queue *queue = turn->queue;
-    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
+    const usm_opencl_api *api = usm_opencl_platform_of(queue)->api;
     usm_opencl_kernel *native = launch->kernel->native;
     const usm_range *range = &launch->range;
     const char *function = "clSetKernelArg";

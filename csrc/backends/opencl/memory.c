@@ -4,9 +4,6 @@
  */
 #include "opencl.h"
 
-#include "core/base/heap.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 

@@ -7,7 +7,6 @@
 #include "core/base/readable.h"
 #include "core/device/registry.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Of one context; more is no context at all. */

@@ -32,10 +32,10 @@ typedef enum usm_opencl_memory {
 typedef struct usm_opencl_platform {
     const usm_opencl_api *api;
     cl_platform_id id;
-    unsigned version;    /* 100 * major + minor */
-    bool unlisted;       /* the loader's functions work on it, but those that are given the platform itself */
-    _Atomic bool joined; /* a thread waits in the driver, where that is for one alone: wait.c */
-    _Atomic int polls_to_skip; /* wait.c: the processors are wanted by others */
+    unsigned version;          /* 100 * major + minor */
+    bool unlisted;             /* the loader does not list it, and takes its objects, but not `id` */
+    _Atomic bool joined;       /* wait.c: a thread waits in the driver; only one at a time may */
+    _Atomic int polls_to_skip; /* wait.c: waits that do not poll, as other processes need the processors */
     char name[64], vendor[64], version_text[128];
     /* cl_intel_unified_shared_memory; NULL where the platform lacks it. */
     clDeviceMemAllocINTEL_fn device_alloc;
@@ -94,8 +94,8 @@ typedef struct usm_opencl_queue {
 
 /* What the driver's event of a task means; of tasks in the driver alone. */
 typedef enum usm_opencl_state {
-    USM_OPENCL_BEHIND, /* a failure in its wait list may be order alone: then it is enqueued again */
-    USM_OPENCL_FINAL,  /* what fails in its wait list fails it too, or nothing is in there */
+    USM_OPENCL_BEHIND, /* enqueued again if an event fails that is in its wait list for the order alone */
+    USM_OPENCL_FINAL,  /* fails with every event of its wait list, which may be empty */
 } usm_opencl_state;
 
 typedef struct usm_opencl_event {
@@ -109,7 +109,7 @@ typedef struct usm_opencl_event {
     size_t items;
     int64_t enqueued_ns; /* in profiling queues, and of launches that nothing is known of; else 0 */
     cl_event refused; /* the driver's first event where the task went again: others may still wait for it */
-    /* Not zeroed at first, from here on. */
+    /* From here on not zeroed (usm_backend.event_zeroed). */
     usm_later later;
 } usm_opencl_event;
 
@@ -138,7 +138,7 @@ static inline const usm_opencl_platform *usm_opencl_platform_of_program(const us
     return usm_opencl_context_of(program->context)->platform;
 }
 
-/* The specification's name of a code: "CL_INVALID_VALUE"; "CL_<number>" for one that is not in it. */
+/* The specification's name of a code: "CL_INVALID_VALUE"; "CL_UNKNOWN_ERROR" for other codes. */
 const char *usm_opencl_name(cl_int code);
 /* The status of a failed call, with function and code in the error. */
 usm_status usm_opencl_failed(usm_error *error, cl_int code, const char *function);
@@ -242,13 +242,14 @@ cl_int usm_opencl_ask(const usm_opencl_event *event, cl_event id);
 #define USM_OPENCL_YIELD_NS 10000
 /* wait.c: fills what is expected of the task's time, behind tasks that take `before_us`. Queue lock held. */
 void usm_opencl_expect(usm_opencl_event *event, const usm_command *command, int32_t before_us);
-/* wait.c: a launch has taken so long. */
+/* wait.c: records how long a launch has taken. */
 void usm_opencl_learn(const usm_opencl_event *event, int64_t took_ns);
-/* wait.c: asks for a moment, then waits in the driver for a task that is short. True once it has ended. */
+/* wait.c: polls briefly, then waits in the driver if the task is expected to be short. True: it has ended. */
 bool usm_opencl_wait(usm_opencl_event *event, cl_event id, int64_t budget_ns);
-/* profiling.c: compares the clocks once, where the driver can read its own; the times of an ended task. */
+/* profiling.c: compares the clocks once, where the driver can read its own. The queue is new. */
 void usm_opencl_compare_clocks(const usm_opencl_platform *platform, cl_device_id device,
                                usm_opencl_queue *queue);
+/* profiling.c: fills start_ns and end_ns of a task that has ended. No lock. */
 void usm_opencl_read_times(usm_opencl_event *event);
 extern usm_fork_guard usm_opencl_guard; /* library.c */
 static inline bool usm_opencl_forked(void)

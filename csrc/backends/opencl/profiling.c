@@ -39,7 +39,7 @@ void usm_opencl_compare_clocks(const usm_opencl_platform *platform, cl_device_id
 /* One of the four times that a profiling queue records of a command. */
 static bool ask(const usm_opencl_event *event, cl_profiling_info what, int64_t *time)
 {
-    const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
+    const usm_opencl_api *api = usm_opencl_platform_of(event->event.queue)->api;
     cl_event id = atomic_load_explicit(&((usm_opencl_event *)event)->id, memory_order_relaxed);
     cl_ulong value = 0;
     bool known = api->clGetEventProfilingInfo(id, what, sizeof value, &value, NULL) == CL_SUCCESS;

@@ -10,7 +10,6 @@
 #include "core/base/heap.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What a thread does in less time than it takes to hand the command to the driver: a few microseconds. */
 #define RUN_NOW_BYTES ((size_t)128 << 10)

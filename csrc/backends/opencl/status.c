@@ -1,8 +1,6 @@
 /* Codes of the driver in words, by the names of the specification, and the statuses that they become. */
 #include "opencl.h"
 
-#include <stdio.h>
-
 #define NAMES(X)                                    \
     X(CL_DEVICE_NOT_FOUND)                          \
     X(CL_DEVICE_NOT_AVAILABLE)                      \

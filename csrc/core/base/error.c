@@ -5,7 +5,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 _Atomic int64_t usm_live_counts[USM_LIVE_KINDS];
 

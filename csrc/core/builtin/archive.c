@@ -9,7 +9,6 @@
 #include "core/base/lzma.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,14 +1,12 @@
 /* The plan of a copy in words: what usmpy.explain_copy() returns. */
 #include "route.h"
 
-#include "core/base/sync.h"
 #include "core/builtin/kernel_command.h"
 #include "core/builtin/kernels.h"
 #include "core/tasks/hazard.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The text so far; what does not fit is cut off. */

@@ -47,7 +47,10 @@ typedef enum usm_memory_connection {
 
 /* What a driver knows about a pointer that somebody else allocated. */
 typedef struct usm_pointer_info {
-    /* One of the context; NULL: the driver does not know the pointer. No driver reports SVM. */
+    /*
+     * One of the context, or with CUDA any root device. NULL: the driver does not know the pointer. No driver
+     * reports SVM.
+     */
     usm_device *device;
     bool asked;    /* the driver knows all of its memory but SVM */
     bool complete; /* and it has no SVM: a pointer that it does not know is no memory of the context */
@@ -81,8 +84,8 @@ typedef struct usm_native_entries {
     void *(*handle)(usm_native what, const void *object);
     /*
      * Describes a context or queue of the driver, and takes no reference to it. USM_DRIVER, with the driver's
-     * name, if the handle is none as far as the driver can tell. Must not crash if it is no object of a
-     * driver at all.
+     * name, if the handle is none as far as the driver can tell; USM_VALUE if it is one that usmpy cannot
+     * use. Must not crash if it is no object of a driver at all.
      */
     usm_status (*inspect)(usm_native what, void *handle, usm_native_facts *facts, usm_error *error);
     /*
@@ -187,7 +190,8 @@ typedef struct usm_backend {
                                   void **out, bool *zeroed, usm_error *error);
     /*
      * Frees a block; nbytes as at allocation. All work on it has ended.
-     *   Thread: any, also one of the driver or of a queue. Locks: none. Blocks: no.
+     *   Thread: any, also one of the driver or of a queue. Locks: none. Blocks: no, except where the driver's
+     *   call waits for other work (CUDA's for shared and host memory).
      */
     void (*memory_free)(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                         size_t nbytes);
@@ -221,7 +225,7 @@ typedef struct usm_backend {
     usm_status (*queue_create)(usm_queue *queue, usm_error *error);
     /*
      * Releases queue->native; the core releases queue->worker after it. No work is pending.
-     *   Thread: any, also one of the driver or the queue's own worker. Locks: none. Blocks: no.
+     *   Thread: any, also one of the driver or the queue's own worker. Locks: none. Blocks: briefly.
      *   NULL: there is nothing to release.
      */
     void (*queue_destroy)(usm_queue *queue);

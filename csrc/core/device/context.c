@@ -70,7 +70,7 @@ usm_status usm_context_create(usm_device *const *devices, size_t n_devices, usm_
                               usm_error *error)
 {
     if (n_devices == 0) {
-        return usm_error_set(error, USM_VALUE, "devices is empty; a context has at least one");
+        return usm_error_set(error, USM_VALUE, "devices is empty; a context has at least one device");
     }
     for (size_t i = 1; i < n_devices; i++) {
         if (devices[i]->backend != devices[0]->backend) {
@@ -81,7 +81,8 @@ usm_status usm_context_create(usm_device *const *devices, size_t n_devices, usm_
         }
         for (size_t k = 0; k < i; k++) {
             if (devices[k] == devices[i]) {
-                return usm_error_set(error, USM_VALUE, "devices[%zu] and devices[%zu] are the same device", k,
+                return usm_error_set(error, USM_VALUE,
+                                     "devices[%zu] and devices[%zu] are the same device; name each once", k,
                                      i);
             }
         }
@@ -224,7 +225,7 @@ usm_status usm_context_default(usm_device *device, usm_context **out, usm_error 
 static usm_context *closed_contexts;
 
 /* Registry lock held. */
-static void bury(usm_context *context)
+static void unlist(usm_context *context)
 {
     usm_context **at = &all_contexts;
     while (*at != context) {
@@ -234,7 +235,7 @@ static void bury(usm_context *context)
     if (context->next != NULL) {
         context->next->previous = context->previous;
     }
-    usm_places_bury(context);
+    usm_places_unlist(context);
     for (size_t i = 0; i < context->n_devices; i++) {
         context->devices[i]->context = NULL;
     }
@@ -247,12 +248,12 @@ static void close_default(usm_context *context)
     usm_places_trim(context);
     if (context->backend->context_close(context)) {
         usm_registry_lock();
-        bury(context);
+        unlist(context);
         usm_registry_unlock();
     }
 }
 
-/* The first that was not tried yet, by the number of those that are left. */
+/* The first default context that was not tried yet: `skip` of them could not be closed. */
 static usm_context *default_context(size_t skip)
 {
     usm_registry_lock();

@@ -57,13 +57,13 @@ void usm_places_trim(usm_context *context)
     }
 }
 
-void usm_places_bury(usm_context *context)
+void usm_places_unlist(usm_context *context)
 {
     usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
     for (; place != NULL; place = place->next) {
         for (const usm_place_part *const *part = all_parts; *part != NULL; part++) {
-            if ((*part)->bury != NULL) {
-                (*part)->bury(place);
+            if ((*part)->unlist != NULL) {
+                (*part)->unlist(place);
             }
         }
     }
@@ -107,8 +107,11 @@ usm_status usm_context_place(usm_context *context, usm_device *device, usm_place
     }
     if (!contains(context, device)) {
         char text[USM_DEVICE_TEXT];
-        return usm_error_set(error, USM_VALUE, "the device %s is not in the given context",
-                             usm_device_text(device, text, sizeof text));
+        return usm_error_set(
+            error, USM_VALUE,
+            "the device %s is not in the given context; a device of context.devices, or a part of one, is "
+            "allowed",
+            usm_device_text(device, text, sizeof text));
     }
     usm_place *place = new_place(context, device);
     if (place == NULL) {

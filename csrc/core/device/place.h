@@ -48,8 +48,11 @@ typedef struct usm_place_part {
     bool (*create)(usm_place *place);
     /* The interpreter has ended: gives back what nobody uses. The place may live on. */
     void (*trim)(usm_place *place);
-    /* The driver's part of the context is gone, and the place will not be used again. Registry lock held. */
-    void (*bury)(usm_place *place);
+    /*
+     * The driver's part of the context is gone, and the place will not be used again: takes what it keeps off
+     * the lists of the process. Registry lock held.
+     */
+    void (*unlist)(usm_place *place);
     /* The context goes, or `create` of a part failed. */
     void (*destroy)(usm_place *place);
 } usm_place_part;
@@ -66,7 +69,7 @@ usm_status usm_context_place(struct usm_context *context, usm_device *device, us
 
 /* For core/device/context.c: over all places of a context. */
 void usm_places_trim(struct usm_context *context);
-void usm_places_bury(struct usm_context *context);
+void usm_places_unlist(struct usm_context *context);
 void usm_places_destroy(struct usm_context *context);
 
 #endif

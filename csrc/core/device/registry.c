@@ -1,6 +1,5 @@
 #include "registry.h"
 
-#include "core/base/heap.h"
 #include "core/base/sync.h"
 
 #include <dlpack/dlpack.h>

@@ -13,12 +13,12 @@
 #define VERSION_MAJOR 1
 #define VERSION_MINOR 3
 
-/* The twins differ in their first member; shape and strides lie behind. */
+/* The two structs differ in their first member alone; dims has the shape, then the strides. */
 typedef struct versioned_export {
     DLManagedTensorVersioned managed;
     usm_alloc *alloc;
     void *stream;         /* the consumer's; NULL: none, or none that was told */
-    uint64_t fingerprint; /* of it, while it was there */
+    uint64_t fingerprint; /* of the stream, at the export */
     int64_t dims[];
 } versioned_export;
 
@@ -30,7 +30,7 @@ typedef struct legacy_export {
     int64_t dims[];
 } legacy_export;
 
-static void let_go(usm_alloc *alloc, void *stream, uint64_t fingerprint, void *block)
+static void end_export(usm_alloc *alloc, void *stream, uint64_t fingerprint, void *block)
 {
     if (stream == USM_STREAM_LEGACY &&
         (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
@@ -54,13 +54,13 @@ static void let_go(usm_alloc *alloc, void *stream, uint64_t fingerprint, void *b
 static void delete_versioned(DLManagedTensorVersioned *self)
 {
     versioned_export *export = (versioned_export *)self;
-    let_go(export->alloc, export->stream, export->fingerprint, export);
+    end_export(export->alloc, export->stream, export->fingerprint, export);
 }
 
 static void delete_legacy(DLManagedTensor *self)
 {
     legacy_export *export = (legacy_export *)self;
-    let_go(export->alloc, export->stream, export->fingerprint, export);
+    end_export(export->alloc, export->stream, export->fingerprint, export);
 }
 
 /* In a stream that is being captured nothing runs: the end of the export has nothing to wait for there. */

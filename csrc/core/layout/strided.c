@@ -1,7 +1,6 @@
 #include "strided.h"
 
 #include "core/base/heap.h"
-#include "core/base/sync.h"
 
 #include <stdlib.h>
 #include <string.h>

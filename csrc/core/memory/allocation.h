@@ -29,7 +29,7 @@ typedef struct usm_hazards {
 } usm_hazards;
 
 #define USM_ALLOC_ZEROED 1u  /* as it came from the backend; only before its first use */
-#define USM_ALLOC_ENDED 2u   /* a borrow that is over: the memory may be gone */
+#define USM_ALLOC_ENDED 2u   /* a borrow that has ended: the memory may be freed */
 #define USM_ALLOC_FOREIGN 4u /* imported: the deleter, if any, releases it */
 /* Work of others on it may be pending in `stream`, and nothing here waits for that yet. */
 #define USM_ALLOC_UNORDERED 8u
@@ -44,7 +44,7 @@ typedef struct usm_alloc {
     usm_context *context;    /* one count */
     void *pointer;           /* NULL where size is 0 */
     size_t size;             /* bytes of the block; imported: spanned by the first array */
-    _Atomic size_t nbytes;   /* asked for; 0: imported, or in the pool */
+    _Atomic size_t nbytes;   /* asked for; 0: in the pool. Only of blocks in blocks.h */
     usm_hazards hazards;
     /* Imported memory: called with owner when the last count is gone; NULL for memory of our own. */
     void (*deleter)(void *owner);
@@ -93,7 +93,7 @@ static inline bool usm_alloc_is_clean(const usm_alloc *alloc)
            atomic_load_explicit(&((usm_alloc *)alloc)->hazards.failure, memory_order_relaxed) == NULL;
 }
 
-/* And work on it may begin at once: no borrow that is over, no work of others. */
+/* And work on it may begin at once: no borrow that has ended, no work of others. */
 static inline bool usm_alloc_is_untouched(const usm_alloc *alloc)
 {
     uint8_t flags = atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_acquire);

@@ -9,7 +9,7 @@
 
 #include "allocation.h"
 
-/* For alloc.c and pool.c: alloc->pointer and alloc->size stay as they are in between. No lock held. */
+/* For core/tasks: alloc->pointer and alloc->size do not change in between. No lock held. */
 void usm_blocks_add(usm_alloc *alloc);
 void usm_blocks_remove(usm_alloc *alloc);
 

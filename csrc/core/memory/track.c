@@ -11,7 +11,7 @@ typedef struct usm_tracked {
     usm_tracked_info info;
 } usm_tracked;
 
-/* A ring, oldest first behind it, under its own leaf stripe. */
+/* A ring, with the oldest after this head; under its own leaf stripe. */
 static usm_tracked ring = {.next = &ring, .previous = &ring};
 static size_t n_tracked;
 static char *(*place_hook)(void);

@@ -16,8 +16,8 @@ static inline bool usm_track_is_on(void)
 void usm_track_set(bool on);
 
 /*
- * What a malloc'd text says where the calling thread is in the user's program; NULL: it does not know. Set
- * once; called with no lock, on any thread, with or without the language's lock.
+ * Sets, once, the function that describes where the calling thread is in the user's program: a malloc'd text,
+ * or NULL if that is unknown. It is called with no lock, on any thread, with or without the GIL.
  */
 void usm_track_set_place(char *(*place)(void));
 

@@ -45,7 +45,10 @@ usm_status usm_repeat_elements_submit(usm_queue *queue, const usm_view *dst, con
         }
     }
     if (axes.full) {
-        return usm_error_set(error, USM_VALUE, "repeat(): x has %d dimensions; fewer are allowed", src->ndim);
+        return usm_error_set(
+            error, USM_VALUE,
+            "repeat(): x has %d dimensions, and the repetitions are one more; %d are allowed", src->ndim,
+            USM_MAX_NDIM);
     }
     return copy(queue, dst, src, &axes, error);
 }
@@ -64,8 +67,10 @@ usm_status usm_tile_submit(usm_queue *queue, const usm_view *dst, const usm_view
         }
     }
     if (axes.full) {
-        return usm_error_set(error, USM_VALUE, "tile(): more than %d axes and repetitions together",
-                             USM_MAX_NDIM);
+        return usm_error_set(
+            error, USM_VALUE,
+            "tile(): the axes of x and the repetitions are more than %d axes together; reshape x first",
+            USM_MAX_NDIM);
     }
     return copy(queue, dst, src, &axes, error);
 }

@@ -13,7 +13,6 @@
 #include "core/memory/usage.h"
 #include "hazard.h"
 #include "reclaim.h"
-#include "stream.h"
 
 #include <stddef.h>
 
@@ -272,9 +271,8 @@ static bool is_before_the_end(usm_alloc *alloc)
     return before;
 }
 
-/* usm_alloc_wait, or without `delivers` usm_alloc_peek. */
-static usm_status wait_for_access(usm_alloc *alloc, usm_access_mode mode, bool delivers, int64_t deadline_ns,
-                                  usm_wait_poll poll, void *argument, usm_error *error)
+usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers, int64_t deadline_ns,
+                          usm_wait_poll poll, void *argument, usm_error *error)
 {
     uint64_t stripe = usm_alloc_stripe(alloc);
     usm_wait_list waits;
@@ -310,16 +308,4 @@ static usm_status wait_for_access(usm_alloc *alloc, usm_access_mode mode, bool d
     }
     usm_hazard_unlock(stripe);
     return status;
-}
-
-usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
-                          void *argument, usm_error *error)
-{
-    return wait_for_access(alloc, mode, true, deadline_ns, poll, argument, error);
-}
-
-usm_status usm_alloc_peek(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
-                          void *argument, usm_error *error)
-{
-    return wait_for_access(alloc, mode, false, deadline_ns, poll, argument, error);
 }

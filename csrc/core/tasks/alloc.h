@@ -61,13 +61,11 @@ void usm_alloc_release_deferred(USM_TAKES usm_alloc *alloc);
 
 /*
  * Before the host touches the memory: waits for work that this access must not meet (a task never waits for
- * itself or for what waits for it). USM_FAILED when a read would see what a failed task should have written;
- * the failure counts as delivered then. No lock, no GIL.
+ * itself or for what waits for it). USM_FAILED when a read would see what a failed task should have written.
+ * With `delivers` the failure then counts as delivered; without it, for display, the memory is refused again.
+ * No lock, no GIL.
  */
-usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
-                          void *argument, usm_error *error);
-/* The same for display: the failure does not count as delivered, and the memory is refused again. */
-usm_status usm_alloc_peek(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
-                          void *argument, usm_error *error);
+usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers, int64_t deadline_ns,
+                          usm_wait_poll poll, void *argument, usm_error *error);
 
 #endif

@@ -86,7 +86,7 @@ static void end_all(usm_event *event)
         if (next == NULL) {
             usm_events_forget(&ended);
         }
-        /* Tasks of other queues that it waited for have ended too, but may not have been seen to. */
+        /* Tasks of other queues that it waited for have ended too, but may not have been ended here. */
         if (event->lateness == USM_EARLY) {
             usm_event_end_early(event);
         } else if (usm_event_arm(event, finish_alone)) {

@@ -295,7 +295,7 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
  * removed from the list after the allocation has dropped the task and before its count is released: a fork
  * in between leaks memory in the child at worst.
  */
-static void let_go(usm_event *event, usm_failure *failure)
+static void release_held(usm_event *event, usm_failure *failure)
 {
     if (failure != NULL) { /* first: a thread that waits for the memory may ask the queue next */
         usm_queue_remember(event, failure);
@@ -401,7 +401,7 @@ void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *e
     if (USM_UNLIKELY(event->traced)) {
         usm_task_observer->ended(event, failure != NULL);
     }
-    let_go(event, failure);
+    release_held(event, failure);
 
     atomic_exchange(&event->state, failure != NULL ? USM_EVENT_ERROR : USM_EVENT_COMPLETE);
     usm_waiter *waiters = atomic_load(&event->watched) ? take_waiters(event) : NULL;
@@ -456,7 +456,7 @@ bool usm_event_needs_current(usm_event *event)
     }
     uint64_t walk = atomic_fetch_add_explicit(&walks, 1, memory_order_relaxed) + 1;
     bool found = false;
-    usm_wait_list stack; /* each entry is held: it may end under our feet */
+    usm_wait_list stack; /* each entry has a count, since it may end during the walk */
     usm_wait_list_init(&stack);
     usm_wait_list_add(&stack, event, false);
     while (stack.n != 0 && !found) {

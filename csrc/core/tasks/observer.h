@@ -22,7 +22,7 @@ typedef struct usm_submitted {
 typedef struct usm_observer {
     /*
      * A task gets its place in the order of submission, which this returns. Sets event->traced if
-     * usm_observer_ended is to be called; event may be NULL. Queue lock and hazard stripes held.
+     * `ended` is to be called; event may be NULL. Queue lock and hazard stripes held.
      */
     uint64_t (*submitted)(struct usm_queue *queue, const struct usm_submission *submission, usm_event *event,
                           const usm_submitted *how);

@@ -104,7 +104,7 @@ usm_queue *usm_queue_retain(usm_queue *queue)
 }
 
 /* Takes the queue off the list of all queues. Registry lock held. */
-static void bury(usm_queue *queue)
+static void unlist(usm_queue *queue)
 {
     *(queue->previous != NULL ? &queue->previous->next : &all_queues) = queue->next;
     if (queue->next != NULL) {
@@ -161,7 +161,7 @@ void usm_queue_release(usm_queue *queue)
     if (queue->cached && queue->place->queue == queue) {
         queue->place->queue = NULL;
     }
-    bury(queue);
+    unlist(queue);
     usm_registry_unlock();
     destroy_parts(queue);
     usm_unretrieved_report(&queue->unretrieved);
@@ -327,7 +327,7 @@ usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll p
 }
 
 /*
- * The queues of the process one by one: the one behind `queue` (NULL: the first), with a count of its own, so
+ * The queues of the process one by one: the one after `queue` (NULL: the first), with a count of its own, so
  * that it can be used without the registry lock. Gives back the caller's count of `queue`. No lock.
  */
 static USM_GIVES usm_queue *next_queue(USM_TAKES usm_queue *queue)
@@ -484,11 +484,11 @@ usm_status usm_place_queue(usm_place *place, usm_queue **out, usm_error *error)
     return USM_OK;
 }
 
-static void bury_cached(usm_place *place)
+static void unlist_cached(usm_place *place)
 {
     if (place->queue != NULL) {
-        bury(place->queue);
+        unlist(place->queue);
     }
 }
 
-const usm_place_part usm_queue_part = {.bury = bury_cached};
+const usm_place_part usm_queue_part = {.unlist = unlist_cached};

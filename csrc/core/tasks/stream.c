@@ -177,8 +177,7 @@ usm_status usm_stream_follow(usm_device *device, void *handle, const usm_wait *w
         status = usm_error_set(
             error, USM_BUFFER,
             "work on this memory is pending, and the stream %p is being captured into a graph, which "
-            "cannot wait "
-            "for it: wait for the work before the capture begins",
+            "cannot wait for it: wait for the work before the capture begins",
             handle);
     } else if (status == USM_OK && n_waits > 0) {
         status = usm_stream_queue(device, handle, &stream, error);

@@ -31,9 +31,9 @@ static bool wait_for_earlier(usm_queue *queue, usm_command_kind kind, size_t n_e
     if (!add_unended(waits, queue->barrier)) {
         return false;
     }
-    /* SYCL's barrier: behind all earlier work, or, with a list, behind the listed events alone. */
-    bool behind_all = (kind == USM_COMMAND_BARRIER || kind == USM_COMMAND_MARKER) && n_explicit == 0;
-    for (usm_event *event = queue->first; behind_all && event != NULL; event = event->following) {
+    /* SYCL's barrier is ordered after all earlier work or, with a list, after the listed events alone. */
+    bool after_all = (kind == USM_COMMAND_BARRIER || kind == USM_COMMAND_MARKER) && n_explicit == 0;
+    for (usm_event *event = queue->first; after_all && event != NULL; event = event->following) {
         if (!add_unended(waits, event)) {
             return false;
         }

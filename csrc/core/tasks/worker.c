@@ -3,7 +3,6 @@
 #include "core/base/heap.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 /* A thread without work for this time ends; the next task starts another. */
 #define IDLE_NS INT64_C(5000000000)

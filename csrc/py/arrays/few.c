@@ -1,8 +1,6 @@
 /* Indexing of a few elements of the host by the calling thread. */
 #include "few.h"
 
-#include "selection.h"
-
 #include "core/ops/few.h"
 
 static bool locate(usmpy_array *array, usmpy_array *key, usm_few_rows *rows)

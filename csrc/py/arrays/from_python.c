@@ -1,6 +1,5 @@
 /* Arrays from Python numbers, and from nested sequences of numbers and arrays. */
 #include "py/args.h"
-#include "py/errors.h"
 #include "py/exchange/dlpack.h"
 #include "py/functions/creation.h"
 #include "py/objects/placement.h"
@@ -8,11 +7,12 @@
 
 #include <string.h>
 
-static bool is_sequence(PyObject *object)
+/* 1, 0, or -1 with an exception. */
+static int is_sequence(PyObject *object)
 {
-    return PyList_Check(object) || PyTuple_Check(object) ||
-           (PySequence_Check(object) && !PyUnicode_Check(object) && !PyBytes_Check(object) &&
-            PySequence_Size(object) >= 0);
+    return PyList_Check(object) || PyTuple_Check(object)      ? 1
+           : PyUnicode_Check(object) || PyBytes_Check(object) ? 0
+                                                              : usmpy_has_length(object);
 }
 
 /* An object with __index__ as an int: new reference; NULL with TypeError. */
@@ -140,7 +140,8 @@ static int read_items(usmpy_state *state, PyObject *object, position *position, 
         PyErr_Format(PyExc_ValueError, "obj is nested deeper than %d levels", USM_MAX_NDIM);
         return -1;
     }
-    PyObject *items = PySequence_Fast(object, "");
+    PyObject *items =
+        PySequence_Fast(object, "obj has a sequence that is not iterable; iterable ones are allowed");
     if (items == NULL) {
         return -1;
     }
@@ -194,10 +195,9 @@ static int read_level(usmpy_state *state, PyObject *object, position *position, 
     if (PyFloat_Check(object) || PyComplex_Check(object)) {
         return read_number(Py_NewRef(object), position->depth, nested);
     }
-    bool sequence = is_sequence(object);
-    PyErr_Clear(); /* an object of 0 dimensions has no length, and is a number */
-    if (sequence) {
-        return read_items(state, object, position, nested);
+    int sequence = is_sequence(object);
+    if (sequence != 0) {
+        return sequence < 0 ? -1 : read_items(state, object, position, nested);
     }
     PyObject *number = to_number(object);
     return number == NULL ? -1 : read_number(number, position->depth, nested);

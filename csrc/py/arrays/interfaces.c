@@ -1,6 +1,5 @@
 /* The buffer protocol and __array_interface__, for memory that the host can read. */
 #include "array.h"
-#include "py/deferred.h"
 #include "py/objects/trace.h"
 #include "py/wait.h"
 

@@ -1,5 +1,4 @@
 /* Keys of indexing: which parts of a key are arrays, and the view that the other parts give. */
-#include "operands.h"
 #include "py/args.h"
 #include "py/exchange/dlpack.h"
 #include "py/functions/creation.h"
@@ -132,11 +131,9 @@ static int integer_key(PyObject *key, PyObject **index)
     if (!PyIndex_Check(key)) {
         return 0;
     }
-    if (PySequence_Check(key)) {
-        if (PySequence_Size(key) >= 0) {
-            return 0;
-        }
-        PyErr_Clear();
+    int sequence = usmpy_has_length(key);
+    if (sequence != 0) {
+        return sequence < 0 ? -1 : 0;
     }
     *index = PyNumber_Index(key);
     if (*index != NULL) {

@@ -3,7 +3,6 @@
 #include "docstrings.h"
 #include "hints.h"
 #include "py/args.h"
-#include "py/deferred.h"
 #include "py/errors.h"
 #include "py/functions/compare.h"
 #include "py/functions/creation.h"

@@ -2,7 +2,6 @@
 #include "array.h"
 #include "docstrings.h"
 #include "py/args.h"
-#include "py/deferred.h"
 #include "py/errors.h"
 #include "py/exchange/stream.h"
 

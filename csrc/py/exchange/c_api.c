@@ -2,10 +2,10 @@
 #include "c_api.h"
 
 #include "dlpack.h"
+#include "py/args.h"
 #include "py/arrays/array.h"
 #include "py/deferred.h"
 #include "py/errors.h"
-#include "py/keep.h"
 #include "py/wait.h"
 
 #include "core/base/heap.h"
@@ -49,8 +49,10 @@ static int event_check(PyObject *object)
 static usmpy_state *demand(int (*check)(PyObject *), PyObject *object, const char *what)
 {
     if (USM_UNLIKELY(!check(object))) {
-        PyErr_Format(PyExc_TypeError, "the argument is %s%s; a %s is allowed", object == NULL ? "NULL" : "a ",
-                     object == NULL ? "" : Py_TYPE(object)->tp_name, what);
+        PyErr_Format(PyExc_TypeError, "the argument is %s%s%s; %s %s is allowed",
+                     object == NULL ? "NULL" : usmpy_article(Py_TYPE(object)->tp_name),
+                     object == NULL ? "" : " ", object == NULL ? "" : Py_TYPE(object)->tp_name,
+                     usmpy_article(what), what);
         return NULL;
     }
     return usmpy_current_state();
@@ -176,7 +178,7 @@ static int parse_depends(usmpy_state *state, PyObject *const *depends, size_t n,
 {
     for (size_t i = 0; i < n; i++) {
         if (!is_of(depends[i], state->event_type)) {
-            PyErr_Format(PyExc_TypeError, "depends[%zu] is no Event", i);
+            PyErr_Format(PyExc_TypeError, "depends[%zu] is not an Event; only Events are allowed", i);
             return -1;
         }
         out[i] = (usm_wait){((usmpy_event *)depends[i])->event, true};
@@ -192,6 +194,7 @@ static int submit(usmpy_state *state, usm_queue *queue, const usm_command *comma
     usm_access *parsed = PyMem_New(usm_access, n_accesses);
     usm_wait *waits = PyMem_New(usm_wait, n_depends);
     int status = -1;
+    usmpy_deferred_poll();
     if (parsed == NULL || waits == NULL) {
         PyErr_NoMemory();
     } else if (parse_accesses(state, accesses, n_accesses, parsed) == 0 &&
@@ -207,7 +210,6 @@ static int submit(usmpy_state *state, usm_queue *queue, const usm_command *comma
     }
     PyMem_Free(parsed);
     PyMem_Free(waits);
-    usmpy_deferred_poll();
     return status;
 }
 
@@ -219,7 +221,7 @@ typedef struct foreign_task {
     UsmpyRelease release; /* NULL after the call */
 } foreign_task;
 
-static void let_go(foreign_task *task)
+static void release_argument(foreign_task *task)
 {
     if (task->release != NULL) {
         task->release(task->argument);
@@ -230,7 +232,7 @@ static void let_go(foreign_task *task)
 static void drop_task(usm_deferred *node)
 {
     foreign_task *task = (foreign_task *)node;
-    let_go(task); /* if the task never ran */
+    release_argument(task); /* if the task never ran */
     free(task);
 }
 
@@ -241,7 +243,7 @@ static usm_status run_task(void *argument, usm_error *error)
     char message[512] = "";
     int code = task->function(task->argument, message, sizeof message);
     message[sizeof message - 1] = '\0';
-    let_go(task);
+    release_argument(task);
     return code == 0 ? USM_OK
                      : usm_error_driver(error, USM_DRIVER, "", code, "", "%s",
                                         message[0] != '\0' ? message : "a function of an extension failed");

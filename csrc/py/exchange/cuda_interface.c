@@ -5,7 +5,6 @@
 #include "dlpack.h"
 #include "interface_dict.h"
 #include "py/args.h"
-#include "py/errors.h"
 #include "py/objects/trace.h"
 #include "py/wait.h"
 #include "stream.h"

@@ -1,7 +1,6 @@
 /* __dlpack__ and __dlpack_device__: exports arrays as capsules whose deleters need no Python. */
 #include "dlpack.h"
 #include "py/args.h"
-#include "py/deferred.h"
 #include "py/errors.h"
 #include "py/wait.h"
 #include "stream.h"

@@ -286,7 +286,7 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
     usmpy_tensor tensor = {NULL, NULL};
     if (USM_UNLIKELY(api->managed_tensor_from_py_object_no_sync(x, &tensor.versioned) != 0)) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without saying why",
+            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without an exception",
                          Py_TYPE(x)->tp_name);
         }
         return NULL;

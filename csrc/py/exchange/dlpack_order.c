@@ -136,7 +136,7 @@ static int table_stream(PyObject *x, const DLPackExchangeAPI *api, const usm_dev
     if (USM_UNLIKELY(api->current_work_stream((DLDeviceType)device->info.dlpack_type, device->info.dlpack_id,
                                               stream) != 0)) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without saying why",
+            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without an exception",
                          Py_TYPE(x)->tp_name);
         }
         return -1;

@@ -48,7 +48,7 @@ PyObject *usmpy_attribute(usmpy_state *state, PyObject *object, usmpy_name name)
 static int convert_handle(PyObject *object, PyObject *number, usmpy_stream *out)
 {
     int found = number == Py_None ? 1 : usmpy_address_of(number, &out->handle);
-    if (found <= 0) {
+    if (found == 0 || (found < 0 && PyErr_ExceptionMatches(PyExc_TypeError))) {
         PyErr_Format(PyExc_TypeError, "the stream %R has the handle %R; an address, 0 or None is allowed",
                      object, number);
     }

@@ -303,7 +303,11 @@ PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused)
     if (owner != NULL) {
         return PyObject_CallMethod(owner, "_get_capsule", NULL);
     }
-    if (queue->backend != usm_backend_start_for(USM_INTERFACE_SYCL_OPENCL)->backend) {
+    const usm_backend *opencl;
+    Py_BEGIN_ALLOW_THREADS /* the first call starts the backend */
+        opencl = usm_backend_start_for(USM_INTERFACE_SYCL_OPENCL)->backend;
+    Py_END_ALLOW_THREADS
+    if (queue->backend != opencl) {
         return PyErr_Format(PyExc_BufferError, "a SYCL queue is made of queues of backend opencl, not of %s",
                             usm_backend_name(queue->backend));
     }

@@ -25,7 +25,7 @@ usm_dtype usmpy_target_float(const usmpy_target *target);
 
 /*
  * The functions for arrays like another: their array and its target from arguments[0], the options, which
- * begin at arguments[first], and the order behind them. New memory in the array's shape, of its type where no
+ * begin at arguments[first], and the order after them. New memory in the array's shape, of its type where no
  * dtype was given. New reference, or NULL with an exception.
  */
 usmpy_array *usmpy_make_like(usmpy_state *state, const char *function, PyObject *const *arguments, int first);

@@ -2,7 +2,6 @@
 #include "docstrings.h"
 #include "manipulation.h"
 #include "py/args.h"
-#include "py/errors.h"
 
 #include "core/ops/tile.h"
 

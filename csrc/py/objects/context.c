@@ -28,9 +28,6 @@ static void context_dealloc(PyObject *self)
 static PyObject *context_from_devices(usmpy_state *state, PyObject *items)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(items);
-    if (n == 0) {
-        return PyErr_Format(PyExc_ValueError, "devices is empty; a context has at least one device");
-    }
     if (usmpy_check_items(items, state->device_type, "devices", "Devices are allowed") < 0) {
         return NULL;
     }

@@ -97,18 +97,12 @@ static PyObject *device_create_sub_devices(PyObject *self, PyObject *const *args
     usmpy_state *state = usmpy_state_of(self);
     usmpy_device *device = (usmpy_device *)self;
     PyObject *argument;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &argument) < 0) {
+    int64_t units;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &argument) < 0 ||
+        usmpy_parse_int(argument, "units", &units) < 0) {
         return NULL;
     }
-    PyObject *index = PyNumber_Index(argument);
-    if (index == NULL) {
-        PyErr_Format(PyExc_TypeError, "units is %R; an int is allowed", argument);
-        return NULL;
-    }
-    int overflow;
-    long long units = PyLong_AsLongLongAndOverflow(index, &overflow);
-    Py_DECREF(index);
-    if (overflow != 0 || units < 1 || units > (long long)device->device->info.max_compute_units) {
+    if (units < 1 || units > (int64_t)device->device->info.max_compute_units) {
         PyErr_Format(PyExc_ValueError, "units is %R; the device has %u compute units, so 1 to %u are allowed",
                      argument, device->device->info.max_compute_units,
                      device->device->info.max_compute_units);

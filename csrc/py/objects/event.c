@@ -8,8 +8,6 @@
 #include "py/lock.h"
 #include "py/wait.h"
 
-#include "core/base/sync.h"
-
 #include <stddef.h>
 #include <structmember.h>
 

@@ -2,7 +2,6 @@
 #include "host_task.h"
 
 #include "objects.h"
-#include "py/deferred.h"
 #include "py/errors.h"
 #include "py/keep.h"
 #include "py/thread.h"

@@ -5,7 +5,6 @@
 #include "py/deferred.h"
 #include "py/errors.h"
 #include "py/lock.h"
-#include "py/wait.h"
 
 #include "core/memory/pool.h"
 #include "core/memory/track.h"

@@ -221,7 +221,7 @@ static int parse_words(usmpy_state *state, PyObject *object, bool of_function, w
     if (items == NULL) {
         return -1;
     }
-    Py_ssize_t n = PyTuple_GET_SIZE(items), length, total = 0;
+    Py_ssize_t n = PyTuple_GET_SIZE(items), length = 0, total = 0;
     int status = 0;
     for (Py_ssize_t i = 0; status == 0 && i < n; i++) {
         PyObject *item = PyTuple_GET_ITEM(items, i);
@@ -237,7 +237,7 @@ static int parse_words(usmpy_state *state, PyObject *object, bool of_function, w
         PyErr_NoMemory();
         status = -1;
     }
-    char *at = (char *)(out->parameters + n);
+    char *at = status < 0 ? NULL : (char *)(out->parameters + n);
     for (Py_ssize_t i = 0; status == 0 && i < n; i++) {
         status = parse_word(state, PyTuple_GET_ITEM(items, i), i, of_function, &at, &out->parameters[i]);
     }

@@ -3,7 +3,6 @@
 #include "launch.h"
 
 #include "py/args.h"
-#include "py/arrays/array.h"
 
 #include <stddef.h>
 #include <string.h>
