@@ -68,8 +68,9 @@ static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_
     const char *function = names->accumulate;
     bool in_groups =
         queue->place->device->type != USM_CPU && queue->device->info.max_work_group_size >= USM_GROUPS_ITEMS;
-    const int64_t in_pack = USM_PACK / usm_dtype_table[computed].itemsize;
-    bool in_packs = r->type == (long)computed && (uintptr_t)src->data % USM_PACK == 0 &&
+    const int64_t itemsize = usm_dtype_table[computed].itemsize, in_pack = USM_PACK(itemsize);
+    bool in_packs = r->type == (long)computed &&
+                    (uintptr_t)src->data % (uintptr_t)(in_pack * itemsize) == 0 &&
                     (r->outer == 1 || r->reduced % in_pack == 0);
     if (in_groups && r->inner == 1 && r->reduced > USM_LANES && in_packs) {
         function = names->packs;

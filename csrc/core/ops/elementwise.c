@@ -25,8 +25,10 @@ static usm_status submit(usm_queue *queue, const usm_elementwise *kernel, usm_el
 /* Whether the kernel for packs takes operands planned as contiguous ones. */
 static bool suits_packs(const usm_elements *elements, const usm_view *operands, int n)
 {
+    const int size = usm_view_itemsize(&operands[0]);
     for (int i = 0; i < n; i++) {
-        if (elements->strides[i][0] != 0 && (uintptr_t)operands[i].data % USM_PACK != 0) {
+        if (elements->strides[i][0] != 0 &&
+            (uintptr_t)operands[i].data % (uintptr_t)(size * USM_PACK(size)) != 0) {
             return false;
         }
     }
@@ -37,7 +39,7 @@ static usm_status submit_packs(usm_queue *queue, const usm_elementwise *kernel, 
                                const usm_view *operands, int n, bool fresh, usm_error *error)
 {
     usm_builtin builtin;
-    int64_t in_pack = USM_PACK / usm_view_itemsize(&operands[0]);
+    int64_t in_pack = USM_PACK(usm_view_itemsize(&operands[0]));
     usm_packs packs = {.n = elements->shape[0], .op = kernel->op};
     usm_builtin_init(&builtin, kernel->module, kernel->packs, kernel->options);
     for (int i = 1; i < n; i++) {

@@ -11,14 +11,16 @@
     ((long)(dst) | (long)(a) << 8 | (long)(b) << 16 | (long)(computed) << 8 * USM_OPERATE_COMPUTED)
 
 /*
- * The last argument of usm_packs_*: n elements of the computed type side by side, aligned to USM_PACK bytes,
- * which a work-item reads at once. Bit i of `fixed`: argument i is one element for all.
+ * The last argument of usm_packs_*: n elements of the computed type side by side, aligned to packs, which a
+ * work-item reads at once. Bit i of `fixed`: argument i is one element for all.
  */
-#define USM_PACK 16
 typedef struct usm_packs {
     long n, op, fixed;
 } usm_packs;
 
 USM_ABI_SIZE(usm_packs, 24);
+
+/* Elements of a pack, by their size in bytes. */
+#define USM_PACK(size) ((size) <= 4 ? 4 : 16 / (size))
 
 #endif

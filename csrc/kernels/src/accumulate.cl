@@ -47,24 +47,24 @@ static T S(identity)(long op)
 kernel void S(accumulate)(global T *dst, global const char *src, usm_accumulation r)
 {
     long size = USM_SIZE_OF(r.type), op = r.op;
-    for (long o = USM_FROM(r.outer, 2), o_end = USM_TO(r.outer, 2); o < o_end; o += USM_STEP(2)) {
-        for (long b = USM_FROM(r.blocks, 1), b_end = USM_TO(r.blocks, 1); b < b_end; b += USM_STEP(1)) {
+    USM_ROLLED for (long o = USM_FROM(r.outer, 2), o_end = USM_TO(r.outer, 2); o < o_end; o += USM_STEP(2)) {
+        USM_ROLLED for (long b = USM_FROM(r.blocks, 1), b_end = USM_TO(r.blocks, 1); b < b_end; b += USM_STEP(1)) {
             long first = b * r.block, rows = USM_LESSER(r.block, r.reduced - first);
             global const char *from = src + (o * r.reduced + first) * r.inner * size;
-            for (long i = USM_FROM(r.inner, 0), i_end = USM_TO(r.inner, 0); i < i_end; i += USM_STEP(0)) {
+            USM_ROLLED for (long i = USM_FROM(r.inner, 0), i_end = USM_TO(r.inner, 0); i < i_end; i += USM_STEP(0)) {
                 T lanes[USM_LANES];
-                for (int l = 0; l < USM_LANES; l++) {
+                USM_ROLLED for (int l = 0; l < USM_LANES; l++) {
                     lanes[l] =
                         l < rows ? usm_load(from + (l * r.inner + i) * size, (int)r.type) : S(identity)(op);
                 }
-                for (long k = USM_LANES; k < rows; k += USM_LANES) {
-                    for (int l = 0; l < USM_LANES && k + l < rows; l++) {
+                USM_ROLLED for (long k = USM_LANES; k < rows; k += USM_LANES) {
+                    USM_ROLLED for (int l = 0; l < USM_LANES && k + l < rows; l++) {
                         T next = usm_load(from + ((k + l) * r.inner + i) * size, (int)r.type);
                         lanes[l] = S(combine)(op, lanes[l], next);
                     }
                 }
-                for (int step = USM_LANES / 2; step > 0; step /= 2) {
-                    for (int l = 0; l < step; l++) {
+                USM_ROLLED for (int step = USM_LANES / 2; step > 0; step /= 2) {
+                    USM_ROLLED for (int l = 0; l < step; l++) {
                         lanes[l] = S(combine)(op, lanes[l], lanes[l + step]);
                     }
                 }
@@ -105,7 +105,7 @@ kernel void S(accumulate)(global T *dst, global const char *src, usm_accumulatio
     }
 
 /* A lane: the elements k, k + step, ... below n, one after another; the identity where there is none. */
-static T S(lane)(global const char *from, long type, long op, long k, long step, long n)
+static USM_NOINLINE T S(lane)(global const char *from, long type, long op, long k, long step, long n)
 {
     long size = USM_SIZE_OF(type);
     global const T *x = (global const T *)from;
@@ -196,8 +196,9 @@ static usm_pack S(pack)(global const T *x, long op, long at, long n)
     return pack;
 }
 
+enum { USM_AT_ONCE = 16 / USM_IN_PACK }; /* packs that are read before the first is joined */
 #define USM_WHOLE_BLOCK(JOIN)                                                      \
-    _Pragma("unroll 8") for (int k = 1; k < USM_BLOCK / USM_LANES; k++)            \
+    _Pragma("unroll USM_AT_ONCE") for (int k = 1; k < USM_BLOCK / USM_LANES; k++)            \
     {                                                                              \
         usm_pack next = ((global const usm_pack *)x)[k * (USM_LANES / USM_IN_PACK) + own];       \
         for (int w = 0; w < USM_IN_PACK; w++) {                                    \

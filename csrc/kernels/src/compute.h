@@ -184,9 +184,15 @@ static void usm_store(global char *to, int type, T value)
                                                                  : 8)
 
 /* Neighbours in memory that a work-item reads at once. */
+#define USM_IN_PACK USM_PACK((int)sizeof(T))
 typedef struct usm_pack {
-    T at[USM_PACK / sizeof(T)];
-} __attribute__((aligned(USM_PACK))) usm_pack;
-#define USM_IN_PACK ((int)(USM_PACK / sizeof(T)))
+    T at[USM_IN_PACK];
+} __attribute__((aligned(USM_IN_PACK * sizeof(T)))) usm_pack;
+
+#ifdef __CUDACC_RTC__
+#define USM_NOINLINE __noinline__
+#else
+#define USM_NOINLINE __attribute__((noinline))
+#endif
 
 #endif

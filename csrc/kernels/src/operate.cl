@@ -9,15 +9,6 @@
 #include "compute.h"
 #include "elements.h"
 
-/* Functions of complex numbers are long: both kernels of one call the same. */
-#if USM_KIND != USM_COMPLEX_KIND
-#define USM_NOINLINE
-#elif defined(__CUDACC_RTC__)
-#define USM_NOINLINE __noinline__
-#else
-#define USM_NOINLINE __attribute__((noinline))
-#endif
-
 /* LOAD_B: y of operations of two arguments. */
 #define USM_ROW_OF(name, load_b, apply)                                                                \
     static void S(name##_row)(global char *dst, global const char *a, global const char *b, long from, \
@@ -138,17 +129,23 @@ USM_PACKS_1(packs_1, USM_SWITCH_1, )
 USM_PACKS_2(packs_2, USM_SWITCH_2, )
 #endif
 
+/* Functions of complex numbers are long: both kernels of one call the same. */
+#if USM_KIND == USM_COMPLEX_KIND
+#define USM_LONG USM_NOINLINE
+#else
+#define USM_LONG
+#endif
 #define USM_CALL_1(function) USM_IN_ALL(function(x))
 #define USM_CALL_2(function) USM_IN_ALL(function(x, y))
 #define USM_COSTLY_1(name, expression)        \
-    static USM_NOINLINE T S(name##_of)(T x)   \
+    static USM_LONG T S(name##_of)(T x)   \
     {                                         \
         return expression;                    \
     }                                         \
     USM_ROW_OF(name##_all, , S(name##_of)(x)) \
     USM_KERNEL_1(operate_1_##name, name##_all_row) USM_PACKS_1(packs_1_##name, USM_CALL_1, S(name##_of))
 #define USM_COSTLY_2(name, expression)                     \
-    static USM_NOINLINE T S(name##_of)(T x, T y)           \
+    static USM_LONG T S(name##_of)(T x, T y)           \
     {                                                      \
         return expression;                                 \
     }                                                      \

@@ -22,6 +22,12 @@
 
 #define USM_LESSER(a, b) ((a) < (b) ? (a) : (b))
 
+/* Loops that are not unrolled: PTX is stored as text. */
+#ifdef __CUDACC_RTC__
+#define USM_ROLLED _Pragma("unroll 1")
+#else
+#define USM_ROLLED
+#endif
 #define USM_UNROLLED _Pragma("unroll")
 
 /* Where element k is in local memory, so that neighbours which are 32 apart lie in different banks. */

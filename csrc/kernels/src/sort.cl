@@ -12,13 +12,6 @@
 #include "range.h"
 #include "sort_key.h"
 
-/* Loops that are not unrolled: PTX is stored as text. */
-#ifdef __CUDACC_RTC__
-#define USM_ROLLED _Pragma("unroll 1")
-#else
-#define USM_ROLLED
-#endif
-
 #ifndef USM_ONLY
 #define USM_ONLY 0
 #endif

@@ -3,6 +3,7 @@
 #include "launch.h"
 
 #include "py/args.h"
+#include "py/objects/dtype.h"
 
 #include <stddef.h>
 #include <string.h>
