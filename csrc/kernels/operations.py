@@ -292,10 +292,14 @@ def modules() -> dict[str, list[str]]:
     for kind in KINDS:
         for dtype in COMPUTED[kind]:
             compute = f"-DUSM_COMPUTE={NUMBERS[dtype]}"
+            unsigned = kind != "signed"  # which wraps as signed integers do
+            if unsigned and kind != "complex":
+                variants[f"matmul.{dtype}"] = [compute]
+            if dtype.endswith(("int8", "int16")):  # computed in 32 bits (usm_builtin_computed)
+                continue
+            if unsigned:
+                variants[f"scan.{dtype}"] = [compute]
             variants[f"accumulate.{dtype}"] = [compute]
-            if kind != "signed":  # they wrap as unsigned ones do
-                variants |= {f"scan.{dtype}": [compute]}
-                variants |= {f"matmul.{dtype}": [compute]} if kind != "complex" else {}
             variants[f"operate.{dtype}"] = [compute, "-DUSM_ONE=-1"]
             for number, row in enumerate(OPERATIONS):
                 if row.is_alone(kind):

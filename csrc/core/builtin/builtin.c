@@ -230,6 +230,17 @@ bool usm_builtin_is_on_host(const usm_queue *queue)
            queue->place->context->backend->builtin_language == USM_LANGUAGE_BUILTIN;
 }
 
+usm_dtype usm_builtin_computed(const usm_queue *queue, usm_dtype dtype)
+{
+    if (dtype == USM_FLOAT16 || dtype == USM_BFLOAT16) {
+        return USM_FLOAT32;
+    }
+    bool small = usm_dtype_table[dtype].bits <= 16 && queue->place->device->type != USM_CPU;
+    return small && usm_dtype_table[dtype].kind == USM_KIND_INT    ? USM_INT32
+           : small && usm_dtype_table[dtype].kind == USM_KIND_UINT ? USM_UINT32
+                                                                   : dtype;
+}
+
 /* The range of the launch: the work itself for the host, else what suits the device. */
 static void set_range(const usm_place *place, const usm_builtin *builtin, usm_range *range)
 {

@@ -86,6 +86,12 @@ usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, 
  */
 bool usm_builtin_is_serial(const usm_place *place);
 
+/*
+ * The type in which kernels on this queue compute with numbers of `dtype`: float16 and bfloat16 in float32;
+ * small integers in 32 bits, but on processors, whose vectors hold more of them.
+ */
+usm_dtype usm_builtin_computed(const usm_queue *queue, usm_dtype dtype);
+
 /* Whether the queue runs built-in kernels by the host's loops (csrc/cpu), which has more of them. */
 bool usm_builtin_is_on_host(const usm_queue *queue);
 

@@ -133,12 +133,6 @@ static usm_status fill_identity(usm_queue *queue, usm_accumulate_kind kind, cons
     return status;
 }
 
-/* float16 and bfloat16 are added in float32. */
-static usm_dtype computed_of(usm_dtype dtype)
-{
-    return dtype == USM_FLOAT16 || dtype == USM_BFLOAT16 ? USM_FLOAT32 : dtype;
-}
-
 /* Kernels read the type that they compute in, and narrower ones; of real numbers, all but the widest. */
 static bool is_read(usm_dtype dtype, usm_dtype computed)
 {
@@ -154,7 +148,7 @@ usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, con
     usm_scratch copy, wide;
     usm_view from = *src, to = *dst, along;
     int64_t room[USM_MAX_NDIM];
-    usm_dtype computed = computed_of(dst->dtype);
+    usm_dtype computed = usm_builtin_computed(queue, dst->dtype);
     usm_status status = USM_OK;
     usm_axes_plan_make(src, gone, false, &plan);
     bool rounds =

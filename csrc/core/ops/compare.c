@@ -59,9 +59,10 @@ static usm_status submit(usm_queue *queue, usm_relation relation, const usm_view
     if (a->dtype == USM_BOOL) {
         return usm_logic_submit(queue, relations[relation].table, operands, 3, fresh, error);
     }
-    const usm_elementwise kernel = {
-        "compare", kernels[a->dtype].function, kernels[a->dtype].options, relations[relation].orders, 0,
-        NULL};
+    const usm_elementwise kernel = {.module = "compare",
+                                    .function = kernels[a->dtype].function,
+                                    .options = kernels[a->dtype].options,
+                                    .op = relations[relation].orders};
     return usm_elementwise_submit(queue, &kernel, operands, 3, fresh, error);
 }
 

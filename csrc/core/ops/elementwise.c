@@ -22,17 +22,22 @@ static usm_status submit(usm_queue *queue, const usm_elementwise *kernel, usm_el
                                     error);
 }
 
-/* Whether the kernel for packs takes operands planned as contiguous ones. */
-static bool suits_packs(const usm_elements *elements, const usm_view *operands, int n)
+static bool is_packed(const usm_view *view)
 {
-    const int size = usm_view_itemsize(&operands[0]);
-    for (int i = 0; i < n; i++) {
-        if (elements->strides[i][0] != 0 &&
-            (uintptr_t)operands[i].data % (uintptr_t)(size * USM_PACK(size)) != 0) {
-            return false;
-        }
+    const int size = usm_view_itemsize(view);
+    return (uintptr_t)view->data % (uintptr_t)(size * USM_PACK(size)) == 0;
+}
+
+/* Whether the kernel for packs takes operands planned as contiguous ones. */
+static bool suits_packs(const usm_elementwise *kernel, const usm_elements *elements, const usm_view *operands,
+                        int n)
+{
+    bool suits = kernel->packs != NULL;
+    for (int i = 0; i < n && suits; i++) {
+        suits = USM_OPERATE_TYPE(kernel->extra, i) == (int)kernel->computed &&
+                (elements->strides[i][0] == 0 || is_packed(&operands[i]));
     }
-    return true;
+    return suits;
 }
 
 static usm_status submit_packs(usm_queue *queue, const usm_elementwise *kernel, const usm_elements *elements,
@@ -104,28 +109,39 @@ static bool plan_strided(usm_elements *elements, const usm_view *operands, int n
     return usm_elements_plan(elements, 0, operands[0].ndim, operands[0].shape, n, strides, sizes);
 }
 
-/* Through row-major copies of all operands, and a copy of the result. */
+/* Through row-major copies of all operands, and a copy of the result: those that kernels of packs take as
+ * they are stay. */
 static usm_status submit_copies(usm_queue *queue, const usm_elementwise *kernel, const usm_view *operands,
                                 int n, usm_error *error)
 {
     usm_scratch copies[USM_ELEMENTS_OPERANDS];
     usm_view views[USM_ELEMENTS_OPERANDS] = {{.alloc = NULL}};
     usm_elements elements;
+    const bool packs = kernel->function == NULL;
+    const int64_t whole = usm_view_size(&operands[0]);
+    int64_t size;
     int made = 0;
     usm_status status = USM_OK;
     for (; made < n && status == USM_OK; made++) {
         const usm_view *own = &operands[made];
-        status = made == 0
-                     ? usm_scratch_create(queue, own->dtype, own->ndim, own->shape, 'C', &copies[0], error)
-                     : usm_scratch_copy(queue, own, own->dtype, operands[0].ndim, operands[0].shape, 'C',
-                                        &copies[made], error);
+        const usm_dtype dtype = packs ? kernel->computed : own->dtype;
+        copies[made].view.alloc = NULL;
+        if (packs && own->dtype == dtype && usm_view_is_row_major(own, &size) && size == whole &&
+            is_packed(own)) {
+            views[made] = *own;
+            continue;
+        }
+        status = made == 0 ? usm_scratch_create(queue, dtype, own->ndim, own->shape, 'C', &copies[0], error)
+                           : usm_scratch_copy(queue, own, dtype, operands[0].ndim, operands[0].shape, 'C',
+                                              &copies[made], error);
         views[made] = copies[made].view;
     }
     if (status == USM_OK) {
         plan_contiguous(&elements, views, n, true);
-        status = submit(queue, kernel, &elements, views, n, false, error);
+        status = packs ? submit_packs(queue, kernel, &elements, views, n, false, error)
+                       : submit(queue, kernel, &elements, views, n, false, error);
     }
-    if (status == USM_OK) {
+    if (status == USM_OK && copies[0].view.alloc != NULL) {
         status = usm_copy_submit(queue, &operands[0], &views[0], NULL, error);
     }
     for (int i = 0; i < made; i++) {
@@ -147,10 +163,10 @@ usm_status usm_elementwise_submit(usm_queue *queue, const usm_elementwise *kerne
         return USM_OK;
     }
     planned = planned || (aligned && plan_contiguous(&elements, operands, n, false));
-    if (planned && kernel->packs != NULL && suits_packs(&elements, operands, n)) {
+    if (planned && suits_packs(kernel, &elements, operands, n)) {
         return submit_packs(queue, kernel, &elements, operands, n, fresh, error);
     }
-    return planned || (aligned && plan_strided(&elements, operands, n))
+    return kernel->function != NULL && (planned || (aligned && plan_strided(&elements, operands, n)))
                ? submit(queue, kernel, &elements, operands, n, fresh, error)
                : submit_copies(queue, kernel, operands, n, error);
 }

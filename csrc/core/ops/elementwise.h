@@ -8,8 +8,10 @@
 typedef struct usm_elementwise {
     const char *module, *function, *options;
     int64_t op, extra; /* members of usm_elements that are the kernel's own */
-    /* The kernel of the same module for operands of one type side by side (usm_packs); or NULL. */
+    /* The kernel of the same module for operands that are side by side and of type `computed` (usm_packs); or
+     * NULL. With `function` NULL, there is no other one, and operands are copied into such memory. */
     const char *packs;
+    usm_dtype computed;
 } usm_elementwise;
 
 /*

@@ -85,13 +85,6 @@ static usm_status find(usm_queue *queue, const usm_view *dst, const usm_view *sr
     return status;
 }
 
-static usm_dtype computed_of(usm_dtype dtype)
-{
-    return dtype == USM_FLOAT16 || dtype == USM_BFLOAT16 ? USM_FLOAT32
-           : dtype == USM_BOOL                           ? USM_UINT8
-                                                         : dtype;
-}
-
 usm_status usm_extreme_submit(usm_queue *queue, int op, const usm_view *dst, const usm_view *src,
                               uint64_t gone, usm_error *error)
 {
@@ -99,7 +92,7 @@ usm_status usm_extreme_submit(usm_queue *queue, int op, const usm_view *dst, con
     usm_scratch copy;
     usm_view from = *src, along;
     int64_t room[USM_MAX_NDIM];
-    usm_dtype computed = computed_of(src->dtype);
+    usm_dtype computed = usm_builtin_computed(queue, src->dtype == USM_BOOL ? USM_UINT8 : src->dtype);
     usm_status status = USM_OK;
     usm_axes_plan_make(src, gone, false, &plan);
     plan.any_order = false; /* elements are numbered in their order */

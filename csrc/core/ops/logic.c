@@ -6,7 +6,7 @@
 usm_status usm_logic_submit(usm_queue *queue, unsigned table, const usm_view *views, int n, bool fresh,
                             usm_error *error)
 {
-    const usm_elementwise kernel = {"logic", "usm_logic", NULL, (int64_t)table, 0, NULL};
+    const usm_elementwise kernel = {.module = "logic", .function = "usm_logic", .op = (int64_t)table};
     const usm_view operands[] = {views[0], views[1], views[n - 1]};
     return fresh && usm_few_logic(queue, table, operands)
                ? USM_OK
@@ -31,8 +31,11 @@ usm_status usm_classify_submit(usm_queue *queue, unsigned what, const usm_view *
     if (kernels[dtype].function == NULL) {
         return usm_fill_submit(queue, views, &(unsigned char){what == USM_IS_FINITE}, NULL, error);
     }
-    const usm_elementwise kernel = {"classify", kernels[dtype].function, kernels[dtype].options,
-                                    what,       kernels[dtype].infinity, NULL};
+    const usm_elementwise kernel = {.module = "classify",
+                                    .function = kernels[dtype].function,
+                                    .options = kernels[dtype].options,
+                                    .op = what,
+                                    .extra = kernels[dtype].infinity};
     return usm_elementwise_submit(queue, &kernel, views, n, fresh, error);
 }
 
@@ -48,6 +51,7 @@ usm_status usm_where_submit(usm_queue *queue, unsigned what, const usm_view *vie
     };
     int power = __builtin_ctz((unsigned)usm_view_itemsize(views));
     (void)what;
-    const usm_elementwise kernel = {"where", kernels[power].function, kernels[power].options, 0, 0, NULL};
+    const usm_elementwise kernel = {
+        .module = "where", .function = kernels[power].function, .options = kernels[power].options};
     return usm_elementwise_submit(queue, &kernel, views, n, fresh, error);
 }

@@ -3,6 +3,8 @@
 #include "elementwise.h"
 #include "logic.h"
 
+#include "core/builtin/builtin.h"
+
 #include "kernels/abi/operate.h"
 
 #include <string.h>
@@ -143,14 +145,19 @@ static const names cheap[USM_COMPUTED_DTYPES] = {
 #define COSTLY(name, inputs, kinds, copies, modular, truth, promotes, result, costly) COSTLY_##costly(name)
 static const names costly[USM_OPERATIONS][4] = {USM_OPERATION_TABLE(COSTLY)};
 
-static usm_elementwise kernel_of(int operation, usm_dtype computed)
+/* Processors run the host's loops, which take operands of any types. Costly operations are packs alone
+ * elsewhere. */
+static usm_elementwise kernel_of(const usm_queue *queue, int operation, usm_dtype computed)
 {
     bool alone = rows[operation].costly && (kind_of(computed) & (REAL | COMPLEX)) != 0;
+    bool on_host = usm_builtin_is_on_host(queue);
     const names *names = alone ? &costly[operation][computed - USM_FLOAT32] : &cheap[computed];
+    int inputs = rows[operation].inputs;
     return (usm_elementwise){
         .module = names->module,
-        .function = names->function[rows[operation].inputs - 1],
-        .packs = names->packs[rows[operation].inputs - 1],
+        .function = alone && !on_host ? NULL : names->function[inputs - 1],
+        .packs = on_host ? NULL : names->packs[inputs - 1],
+        .computed = computed,
         .options = names->options,
         .op = operation,
     };
@@ -197,14 +204,12 @@ usm_status usm_operation_submit(usm_queue *queue, int operation, const usm_opera
     if (operation == USM_OP_nextafter && types->argument != types->computed) { /* a step of the narrow type */
         operation = types->argument == USM_FLOAT16 ? USM_OP_next_half : USM_OP_next_bfloat;
     }
-    usm_elementwise kernel = kernel_of(operation, types->computed);
+    usm_dtype computed = usm_builtin_computed(queue, types->computed);
+    usm_elementwise kernel = kernel_of(queue, operation, computed);
     int codes[3] = {0};
-    bool suits_packs = queue->place->device->type != USM_CPU;
     for (int i = 0; i <= row->inputs; i++) {
         codes[i] = (int)as_computed(operands[i].dtype, types->computed);
-        suits_packs &= codes[i] == (int)types->computed;
     }
-    kernel.packs = suits_packs ? kernel.packs : NULL;
-    kernel.extra = USM_OPERATE_TYPES(codes[0], codes[1], codes[2], types->computed);
+    kernel.extra = USM_OPERATE_TYPES(codes[0], codes[1], codes[2], computed);
     return usm_elementwise_submit(queue, &kernel, operands, 1 + row->inputs, fresh, error);
 }

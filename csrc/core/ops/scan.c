@@ -190,10 +190,11 @@ usm_status usm_scan_submit(usm_queue *queue, int op, const usm_view *dst, const 
     if (r.outer * r.inner == 0) {
         return USM_OK;
     }
-    if (dst->dtype != USM_FLOAT16 && dst->dtype != USM_BFLOAT16) {
+    usm_dtype computed = usm_builtin_computed(queue, dst->dtype);
+    if (computed == dst->dtype) {
         return scan_computed(queue, op, dst, src, axis, r, error);
     }
-    usm_status status = usm_scratch_create(queue, USM_FLOAT32, dst->ndim, dst->shape, 'C', &wide, error);
+    usm_status status = usm_scratch_create(queue, computed, dst->ndim, dst->shape, 'C', &wide, error);
     if (status == USM_OK) {
         status = scan_computed(queue, op, &wide.view, src, axis, r, error);
     }

@@ -97,7 +97,7 @@ kernel void S(accumulate)(global T *dst, global const char *src, usm_accumulatio
 #define USM_LANE(JOIN)                                        \
     {                                                         \
         T lane = x[k];                                        \
-        _Pragma("unroll 8") for (k += step; k < n; k += step) \
+        USM_UNROLLED_BY(8) for (k += step; k < n; k += step) \
         {                                                     \
             lane = JOIN(lane, x[k]);                          \
         }                                                     \
@@ -198,7 +198,7 @@ static usm_pack S(pack)(global const T *x, long op, long at, long n)
 
 enum { USM_AT_ONCE = 16 / USM_IN_PACK }; /* packs that are read before the first is joined */
 #define USM_WHOLE_BLOCK(JOIN)                                                      \
-    _Pragma("unroll USM_AT_ONCE") for (int k = 1; k < USM_BLOCK / USM_LANES; k++)            \
+    USM_UNROLLED_BY(USM_AT_ONCE) for (int k = 1; k < USM_BLOCK / USM_LANES; k++)            \
     {                                                                              \
         usm_pack next = ((global const usm_pack *)x)[k * (USM_LANES / USM_IN_PACK) + own];       \
         for (int w = 0; w < USM_IN_PACK; w++) {                                    \
@@ -261,7 +261,7 @@ kernel void S(rows)(global T *dst, global const char *src, usm_accumulation r)
         int rows = (int)USM_LESSER(items, r.outer - first);
         global const char *from = src + first * width * USM_SIZE_OF(r.type);
         if (r.type == USM_COMPUTE) {
-            _Pragma("unroll 8") for (int k = item; k < rows * width; k += items)
+            USM_UNROLLED_BY(8) for (int k = item; k < rows * width; k += items)
             {
                 tile[USM_BANKED(k)] = ((global const T *)from)[k];
             }

@@ -165,6 +165,16 @@ static void usm_store(global char *to, int type, T value)
             *(global ushort *)to = usm_float_to_bfloat(value);
             return;
 #endif
+#if USM_COMPUTE == 3 || USM_COMPUTE == 7 /* small integers of each kind */
+        case 1:
+        case 5:
+            *(global uchar *)to = (uchar)value;
+            return;
+        case 2:
+        case 6:
+            *(global ushort *)to = (ushort)value;
+            return;
+#endif
 #if USM_KIND == 4
         case USM_COMPUTE - 2:
             *(global R *)to = value.re;

@@ -142,14 +142,11 @@ USM_PACKS_2(packs_2, USM_SWITCH_2, )
     {                                         \
         return expression;                    \
     }                                         \
-    USM_ROW_OF(name##_all, , S(name##_of)(x)) \
-    USM_KERNEL_1(operate_1_##name, name##_all_row) USM_PACKS_1(packs_1_##name, USM_CALL_1, S(name##_of))
+    USM_PACKS_1(packs_1_##name, USM_CALL_1, S(name##_of))
 #define USM_COSTLY_2(name, expression)                     \
     static USM_LONG T S(name##_of)(T x, T y)           \
     {                                                      \
         return expression;                                 \
     }                                                      \
-    USM_ROW_OF(name##_all, USM_LOAD_B, S(name##_of)(x, y)) \
-    USM_KERNEL_2(operate_2_##name, name##_all_row)         \
     USM_PACKS_2(packs_2_##name, USM_CALL_2, S(name##_of))
 #include "costly.h"

@@ -22,13 +22,17 @@
 
 #define USM_LESSER(a, b) ((a) < (b) ? (a) : (b))
 
-/* Loops that are not unrolled: PTX is stored as text. */
+/* PTX is stored as text, so that it says which loops are unrolled; other compilers see to that themselves. */
 #ifdef __CUDACC_RTC__
 #define USM_ROLLED _Pragma("unroll 1")
+#define USM_UNROLLED _Pragma("unroll")
+#define USM_PRAGMA(text) _Pragma(#text)
+#define USM_UNROLLED_BY(n) USM_PRAGMA(unroll n)
 #else
 #define USM_ROLLED
+#define USM_UNROLLED
+#define USM_UNROLLED_BY(n)
 #endif
-#define USM_UNROLLED _Pragma("unroll")
 
 /* Where element k is in local memory, so that neighbours which are 32 apart lie in different banks. */
 #define USM_BANKED(k) ((k) + (k) / 32)

@@ -85,13 +85,13 @@ kernel void USM_TILE_ROOM S(tiles)(global T *dst, global const T *src, global co
         int count = (int)USM_LESSER(USM_TILE_ITEMS * width, end - from), at = item * (int)width;
         int n = USM_LESSER((int)width, count - at); /* below 1: no group */
         T sum = none;
-        _Pragma("unroll 8") for (int k = item; k < count; k += USM_TILE_ITEMS)
+        USM_UNROLLED_BY(8) for (int k = item; k < count; k += USM_TILE_ITEMS)
         {
             tile[USM_BANKED(k)] = src[from + k];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (r.mode != USM_TILE_SHORT) {
-            _Pragma("unroll 8") for (int k = 0; k < n; k++)
+            USM_UNROLLED_BY(8) for (int k = 0; k < n; k++)
             {
                 sum = S(join)(sum, tile[USM_BANKED(at + k)], r.op);
             }
@@ -99,7 +99,7 @@ kernel void USM_TILE_ROOM S(tiles)(global T *dst, global const T *src, global co
             barrier(CLK_LOCAL_MEM_FENCE);
             int last = (int)USM_LESSER(item + USM_GROUP, r.groups - g);
             if (first_of_unit && n > 0) {
-                _Pragma("unroll 8") for (int k = item + 1; k < last; k++)
+                USM_UNROLLED_BY(8) for (int k = item + 1; k < last; k++)
                 {
                     sum = S(join)(sum, sums[k], r.op);
                 }
@@ -128,7 +128,7 @@ kernel void USM_TILE_ROOM S(tiles)(global T *dst, global const T *src, global co
         T earlier = r.groups == 1 ? none : sums[item];
         USM_SCAN_IN_PLACE(USM_OF_TILE, n, r.exclusive)
         barrier(CLK_LOCAL_MEM_FENCE);
-        _Pragma("unroll 4") for (int k = item; k < count; k += USM_TILE_ITEMS)
+        USM_UNROLLED_BY(4) for (int k = item; k < count; k += USM_TILE_ITEMS)
         {
             long ahead = r.first == 0 ? 0 : r.mode == USM_TILE_SHORT ? (from + k) / r.n + 1 : o + 1;
             dst[from + k + ahead * r.first] = tile[USM_BANKED(k)];
