@@ -15,6 +15,7 @@ OPENCL_INCLUDE    the folder that holds CL/cl.h; without that header the OpenCL 
 
 import importlib.util
 import os
+import platform
 import re
 import runpy
 import shutil
@@ -216,14 +217,16 @@ class Build(build_ext):
         Most of csrc/core and csrc/py runs in nanoseconds and keeps -O3. The loops of the host's casts and
         built-in kernels (LOOP_FILES) are vectorised without a second copy of each. Backends of drivers gain
         nothing from -O3 beside the driver's own calls. Files that run rarely (RARE_FILES) are as small as
-        possible. Loops of operations stay out of the link-time optimisation.
+        possible. Loops of operations stay out of the link-time optimisation; those for x86 processors without AVX2, which
+        are rare, are small.
         """
         compile_one = self.compiler._compile
 
         def compile_by_file(target, source, extension, arguments, options, macros):
             if source in LOOP_FILES:
                 apart = APART if source.startswith("csrc/cpu/operate_") else []
-                options = [*options, *LOOPS, *apart]
+                is_spare = source == "csrc/cpu/operate_loops.c" and platform.machine() == "x86_64"
+                options = [*options, *(["-Os"] if is_spare else LOOPS), *apart]
             elif source in RARE_FILES:
                 options = [*options, "-Os"]
             elif "/backends/" in source and "/host/" not in source:
@@ -268,7 +271,7 @@ LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-e
 
 # The loops of operations are called by pointers: link-time optimisation, and Python's own -fwrapv, only make
 # their vectors worse (sums take up to twice as long).
-APART = ["-fno-lto", "-fno-wrapv"]
+APART = ["-fno-lto", "-fno-wrapv", "-fno-asynchronous-unwind-tables"]
 
 # Code that runs once, or before or after long work.
 RARE = {
