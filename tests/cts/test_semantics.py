@@ -311,11 +311,16 @@ NUMPYS |= {"acos": "arccos", "asin": "arcsin", "atan": "arctan"}
 @pytest.mark.parametrize("name", ANNEX_G)
 def test_complex_functions_by_the_tables_of_c23(name, dtype, queue):
     """All of zeros, finite numbers, infinities and NaN in both parts, beside the C library's (by NumPy)."""
+    # Where C23 gives tanh(inf + yj) the sign of sin(2y) in its zero, the array API standard gives that of y.
     needs(dtype, queue)
     part = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 3.0, -3.0, INF, -INF, NAN]
     z = np.array([complex(p, q) for p in part for q in part] * 10, dtype)
     with np.errstate(all="ignore"):
         wanted = getattr(np, NUMPYS.get(name, name))(z)
+    if name == "tanh":
+        wanted.imag = np.where(np.isinf(z.real) & np.isfinite(z.imag), np.copysign(0, z.imag), wanted.imag)
+    if name == "tan":  # -j * tanh(j * z)
+        wanted.real = np.where(np.isinf(z.imag) & np.isfinite(z.real), np.copysign(0, z.real), wanted.real)
     found = getattr(_core, name)(put(z, queue)).asnumpy()
     wrong = []
     for at, own, other in zip(z, found, wanted, strict=True):

@@ -1,5 +1,4 @@
-/* The last argument of usm_accumulate_*, usm_groups_*, usm_packs_*, usm_rows_* and usm_extreme_*
- * (accumulate.cl). */
+/* The last argument of usm_accumulate_*, usm_groups_*, usm_packs_*, usm_rows_* and usm_extreme_*. */
 #ifndef USM_ABI_ACCUMULATE_H
 #define USM_ABI_ACCUMULATE_H
 
