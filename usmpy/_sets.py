@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from . import _core
+from ._indexing import _checked
+from ._statistics import _common, _numbers
 from .errors import ExecutionPlacementError
 
 TYPE_CHECKING = False
@@ -40,31 +42,23 @@ else:
     UniqueInverse = namedtuple("UniqueInverse", ("values", "inverse_indices"))
 
 
-def _checked(x: object, function: str, parameter: str = "x") -> USMArray:
-    if not isinstance(x, _core.USMArray):
-        raise TypeError(
-            f"{function}(): {parameter} is a {type(x).__name__}; a USMArray is allowed (asarray makes one)"
-        )
-    return x
-
-
 def _pair(x1: object, x2: object, function: str) -> tuple[USMArray, USMArray]:
     """Both as arrays of one type and queue; one of them may be a number."""
     number = next((x for x in (x1, x2) if isinstance(x, (bool, int, float, complex))), None)
     if number is not None:
         first = x1 if isinstance(x1, _core.USMArray) else x2
-        like = _checked(first, function, "x1" if first is x1 else "x2")
+        like = _numbers(first, function, "x1" if first is x1 else "x2")
         try:
-            other = _core.asarray(number, dtype=_core.result_type(like, number), queue=like.queue)
+            other = _core.asarray(number, dtype=_common(function, like, number), queue=like.queue)
         except OverflowError as error:
             raise OverflowError(f"{function}(): {'x1' if number is x1 else 'x2'}: {error}") from None
         x1, x2 = (other, like) if number is x1 else (like, other)
-    a, b = _checked(x1, function, "x1"), _checked(x2, function, "x2")
+    a, b = _numbers(x1, function, "x1"), _numbers(x2, function, "x2")
     if a.queue != b.queue:
         raise ExecutionPlacementError(
             f"{function}(): x1 and x2 are on different queues; copy one of them with to_device()"
         )
-    dtype = _core.result_type(a, b)
+    dtype = _common(function, a, b)
     return _core.astype(a, dtype, copy=False), _core.astype(b, dtype, copy=False)
 
 
@@ -160,7 +154,7 @@ def _firsts(ordered: USMArray) -> USMArray:
 
 
 def _flat(x: object, function: str) -> USMArray:
-    return _core.reshape(_checked(x, function), (-1,))
+    return _core.reshape(_numbers(x, function), (-1,))
 
 
 def _inverse(order: USMArray, first: USMArray, shape: tuple[int, ...]) -> USMArray:

@@ -24,6 +24,25 @@ _WIDE = {
 _COMPLEX = (_core.complex64, _core.complex128)
 
 
+def _numbers(x: object, function: str, parameter: str = "x") -> USMArray:
+    """An array of a type that is computed with."""
+    array = _checked(x, function, parameter)
+    if array.dtype.kind not in "biu" and array.dtype not in _WIDE:
+        raise TypeError(
+            f"{function}(): {parameter} has dtype {array.dtype.name}, which is only stored and exchanged; "
+            "nothing is computed with its values"
+        )
+    return array
+
+
+def _common(function: str, *arguments: USMArray | complex) -> DType:
+    """result_type for a function, which the exception names."""
+    try:
+        return _core.result_type(*arguments)
+    except TypeError as error:
+        raise TypeError(str(error).replace("result_type", function)) from None
+
+
 def _types(x: object, function: str, has_complex: bool) -> tuple[DType, DType]:
     """The type that the elements of `x` are added up in, and that of the result."""
     array = _checked(x, function)
@@ -264,7 +283,9 @@ def clip(
             raise ExecutionPlacementError(
                 f"clip(): x and {name} are on different queues; {name}.to_device(x.queue) copies"
             )
-        if _core.result_type(x, bound) != dtype:
+        if isinstance(bound, _core.USMArray):
+            _numbers(bound, "clip", name)
+        if _common("clip", x, bound) != dtype:
             raise TypeError(f"clip(): {name} is of a wider type than x, which has dtype {dtype.name}")
     if min is None:
         return x.copy() if max is None else _core.minimum(x, max)
@@ -322,16 +343,23 @@ def diff(
     >>> usmpy.diff(usmpy.asarray([1, 4, 9, 16])).tolist()
     [3, 5, 7]
     """
-    at = _axis_of(_checked(x, "diff"), axis)
+    at = _axis_of(_numbers(x, "diff"), axis)
     if not isinstance(n, int):
         raise TypeError(f"diff(): n is a {type(n).__name__}; an int is allowed")
     if n < 0:
         raise ValueError(f"diff(): n is {n}; 0 or more is allowed")
     for name, part in (("prepend", prepend), ("append", append)):
-        if part is not None and _checked(part, "diff", name).queue != x.queue:
+        if part is None:
+            continue
+        if _numbers(part, "diff", name).queue != x.queue:
             raise ExecutionPlacementError(
                 f"diff(): x and {name} are on different queues; {name}.to_device(x.queue) copies"
             )
+        if part.shape[:at] + part.shape[at + 1 :] != x.shape[:at] + x.shape[at + 1 :]:
+            raise ValueError(
+                f"diff(): {name} has shape {part.shape} and x {x.shape}; they may differ along axis {at} only"
+            )
+        _common("diff", x, part)
     if n > 0 and (prepend is not None or append is not None):
         x = _core.concat([part for part in (prepend, x, append) if part is not None], axis=at)
     before = (slice(None),) * at

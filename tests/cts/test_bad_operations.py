@@ -62,7 +62,8 @@ def test_other_arguments_of_another_queue(things):
 
 COMPLEX_HAS_NO_ORDER = ["max", "min", "argmax", "argmin", "sort", "argsort", "clip", "var", "std"]
 STORED = ["sum", "prod", "max", "argmin", "mean", "var", "clip", "sort", "argsort", "unique_values", "diff"]
-STORED += ["sqrt", "negative", "abs", "isfinite"]
+STORED += ["sqrt", "negative", "abs", "isfinite", "std", "argmax", "cumulative_sum"]
+STORED += ["unique_counts", "unique_inverse", "unique_all"]
 
 
 def test_types_without_the_operation(things):
@@ -74,7 +75,22 @@ def test_types_without_the_operation(things):
             things,
         )
     for name in STORED:
-        refused(TypeError, "float8_e5m2", lambda t, n=name: getattr(usmpy, n)(t.s), things)
+        refused(TypeError, rf"^{name}\(\): .*float8_e5m2", lambda t, n=name: getattr(usmpy, n)(t.s), things)
+    for name in ("isin", "searchsorted"):
+        for i in (1, 2):
+            for other in ("x", "s"):
+
+                def call(t, name=name, other=other, i=i):
+                    other = getattr(t, other).reshape((-1,))
+                    return getattr(usmpy, name)(*((t.s, other) if i == 1 else (other, t.s)))
+
+                refused(TypeError, rf"^{name}\(\): x[12] has dtype float8_e5m2", call, things)
+        refused(
+            TypeError,
+            rf"^{name}\(\): .*no common type",
+            lambda t, n=name: getattr(usmpy, n)(t.i[0], t.i.astype("uint64")),
+            things,
+        )
     for name in ("maximum", "floor_divide", "remainder", "atan2", "hypot", "less"):
         refused(TypeError, rf"{name}\(\).*complex64", lambda t, n=name: getattr(usmpy, n)(t.c, t.c), things)
     for name in ("add", "subtract", "multiply", "pow", "floor_divide", "maximum", "bitwise_left_shift"):
@@ -92,6 +108,12 @@ def test_types_without_the_operation(things):
         r"add\(\): .* no common type": lambda t: usmpy.add(t.i, t.i.astype("uint64")),
         r"does not cast to int8, the dtype of x1, in place": lambda t: t.i.__iadd__(t.x),
         r"divide\(\).*does not cast to int8": lambda t: t.i.__itruediv__(2),
+        r"^isin\(\): x1 has dtype float8_e5m2": lambda t: usmpy.isin(t.s, 1),
+        r"^searchsorted\(\): x1 has dtype float8_e5m2": lambda t: usmpy.searchsorted(t.s, 1),
+        r"^clip\(\): max has dtype float8_e5m2": lambda t: usmpy.clip(t.x, None, t.s),
+        r"^clip\(\): .*no common type": lambda t: usmpy.clip(t.i, t.i.astype("uint64")),
+        r"^diff\(\): prepend has dtype float8_e5m2": lambda t: usmpy.diff(t.x, prepend=t.s),
+        r"^diff\(\): .*no common type": lambda t: usmpy.diff(t.i, append=t.i.astype("uint64")),
     }
     for match, call in others.items():
         refused(TypeError, match, call, things)
@@ -121,7 +143,7 @@ def test_axes(name, things):
         refused(TypeError, r"axis is \(0, 1\); an int", lambda t: function(t.x, axis=(0, 1)), things)
 
 
-def test_axes_of_products(things):
+def test_axes_of_products_and_differences(things):
     calls = [
         (usmpy.AxisError, "axis is 2", lambda t: usmpy.vecdot(t.x, t.x, axis=2)),
         (usmpy.AxisError, "axis is -3", lambda t: usmpy.vecdot(t.x, t.x, axis=-3)),
@@ -130,6 +152,8 @@ def test_axes_of_products(things):
         (ValueError, "axes is -1", lambda t: usmpy.tensordot(t.x, t.x, axes=-1)),
         (ValueError, r"cumulative_sum\(\): x has 2 dimensions", lambda t: usmpy.cumulative_sum(t.x)),
         (ValueError, "x1 has 4 columns and x2 3 rows", lambda t: t.x @ t.x),
+        (ValueError, r"diff\(\): append has shape \(4,\)", lambda t: usmpy.diff(t.x, append=t.x[0])),
+        (ValueError, r"along axis 0 only", lambda t: usmpy.diff(t.x, axis=0, prepend=t.x[:, 1:])),
     ]
     for error, match, call in calls:
         refused(error, match, call, things)
@@ -185,8 +209,8 @@ def test_outputs_that_do_not_fit(things, queue):
         (ValueError, r"out has shape \(\)", zeros((), "float32")),
         (TypeError, r"out has dtype int32; float32 is needed", zeros((3, 4), "int32")),
         (TypeError, r"out has dtype complex64; float32", zeros((3, 4), "complex64")),
-        (ValueError, "read-only", locked),
-        (ValueError, "read-only", usmpy.broadcast_to(zeros((1, 4), "float32"), (3, 4))),
+        (ValueError, r"^(add|multiply|exp|abs)\(\): out is read-only", locked),
+        (ValueError, "out is read-only", usmpy.broadcast_to(zeros((1, 4), "float32"), (3, 4))),
         (TypeError, r"out is a numpy\.ndarray; a USMArray", np.zeros((3, 4), "float32")),
     ]
     for error, match, out in outs:

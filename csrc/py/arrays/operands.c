@@ -272,7 +272,11 @@ int usmpy_destination_parse(usmpy_state *state, PyObject *out, PyObject *order, 
         return -1;
     }
     to->out = (usmpy_array *)out;
-    return usmpy_check_writable(to->out);
+    if ((to->out->flags & USMPY_WRITABLE) == 0) {
+        PyErr_Format(PyExc_ValueError, "%s(): out is read-only; pass an array that can be written", function);
+        return -1;
+    }
+    return 0;
 }
 
 /* 0 where `out` is an array for a result of this shape and type in this queue; else -1. */
