@@ -9105,6 +9105,9 @@ def argsort(
 def _search(x1: USMArray, x2: USMArray, sorter: USMArray | None, right: builtins.bool, /) -> USMArray:
     """usmpy.searchsorted of arrays of one queue and type; x1 and the sorter are vectors of one length."""
 
+def _raise_placement(name: str, x1: USMArray, x2: USMArray, /) -> NoReturn:
+    """Raise ExecutionPlacementError for arguments of a function that are on different queues."""
+
 def logical_and(
     x1: USMArray | complex,
     x2: USMArray | complex,

@@ -55,9 +55,7 @@ def _pair(x1: object, x2: object, function: str) -> tuple[USMArray, USMArray]:
         x1, x2 = (other, like) if number is x1 else (like, other)
     a, b = _numbers(x1, function, "x1"), _numbers(x2, function, "x2")
     if a.queue != b.queue:
-        raise ExecutionPlacementError(
-            f"{function}(): x1 and x2 are on different queues; copy one of them with to_device()"
-        )
+        _core._raise_placement(function, a, b)
     dtype = _common(function, a, b)
     return _core.astype(a, dtype, copy=False), _core.astype(b, dtype, copy=False)
 

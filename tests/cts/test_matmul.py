@@ -349,7 +349,7 @@ def test_cublas(dtype, queue):
     a, b = values(dtype, (3, 500, 300), 1), values(dtype, (3, 300, 700), 2)
     x, y = put(a, queue), put(b, queue)
     agree(x @ y, np.matmul, a, b, 300)
-    agree(y.mT @ x.mT, lambda p, q: np.matmul(np.swapaxes(b, 1, 2), np.swapaxes(a, 1, 2)), b, a, 300)
+    agree(y.mT @ x.mT, lambda p, q: np.matmul(np.swapaxes(p, 1, 2), np.swapaxes(q, 1, 2)), b, a, 300)
     agree(x[0] @ y, np.matmul, a[0], b, 300)
     exact = np.full((64, 64), 1 + 2.0**-20, dtype)  # TF32 would lose it
     assert (put(exact, queue) @ put(np.eye(64, dtype=dtype), queue)).asnumpy().tobytes() == exact.tobytes()
