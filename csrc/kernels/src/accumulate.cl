@@ -93,21 +93,31 @@ kernel void S(accumulate)(global T *dst, global const char *src, usm_accumulatio
             USM_BY_ORDER(EACH)      \
     }
 
+/* Elements of other types, which are converted one after another. */
+static USM_NOINLINE T S(converted_lane)(global const char *from, long type, long op, long k, long step, long n)
+{
+    long size = USM_SIZE_OF(type);
+    T lane = usm_load(from + k * size, (int)type);
+    USM_ROLLED for (k += step; k < n; k += step) {
+        lane = S(combine)(op, lane, usm_load(from + k * size, (int)type));
+    }
+    return lane;
+}
+
 /* JOIN of the elements k, k + step, ... below n: several reads are under way at once. */
-#define USM_LANE(JOIN)                                        \
-    {                                                         \
-        T lane = x[k];                                        \
-        USM_UNROLLED_BY(8) for (k += step; k < n; k += step) \
-        {                                                     \
-            lane = JOIN(lane, x[k]);                          \
-        }                                                     \
-        return lane;                                          \
+#define USM_LANE(JOIN)                                      \
+    {                                                       \
+        T lane = x[k];                                      \
+        USM_UNROLLED_BY(4) for (k += step; k < n; k += step) \
+        {                                                   \
+            lane = JOIN(lane, x[k]);                        \
+        }                                                   \
+        return lane;                                        \
     }
 
 /* A lane: the elements k, k + step, ... below n, one after another; the identity where there is none. */
-static USM_NOINLINE T S(lane)(global const char *from, long type, long op, long k, long step, long n)
+static T S(lane)(global const char *from, long type, long op, long k, long step, long n)
 {
-    long size = USM_SIZE_OF(type);
     global const T *x = (global const T *)from;
     if (k >= n) {
         return S(identity)(op);
@@ -115,11 +125,7 @@ static USM_NOINLINE T S(lane)(global const char *from, long type, long op, long 
     if (type == USM_COMPUTE) {
         USM_BY_OP(op, USM_LANE)
     }
-    T lane = usm_load(from + k * size, (int)type);
-    for (k += step; k < n; k += step) {
-        lane = S(combine)(op, lane, usm_load(from + k * size, (int)type));
-    }
-    return lane;
+    return S(converted_lane)(from, type, op, k, step, n);
 }
 
 /*
