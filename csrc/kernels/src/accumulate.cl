@@ -93,31 +93,21 @@ kernel void S(accumulate)(global T *dst, global const char *src, usm_accumulatio
             USM_BY_ORDER(EACH)      \
     }
 
-/* Elements of other types, which are converted one after another. */
-static USM_NOINLINE T S(converted_lane)(global const char *from, long type, long op, long k, long step, long n)
-{
-    long size = USM_SIZE_OF(type);
-    T lane = usm_load(from + k * size, (int)type);
-    USM_ROLLED for (k += step; k < n; k += step) {
-        lane = S(combine)(op, lane, usm_load(from + k * size, (int)type));
-    }
-    return lane;
-}
-
 /* JOIN of the elements k, k + step, ... below n: several reads are under way at once. */
-#define USM_LANE(JOIN)                                      \
-    {                                                       \
-        T lane = x[k];                                      \
-        USM_UNROLLED_BY(4) for (k += step; k < n; k += step) \
-        {                                                   \
-            lane = JOIN(lane, x[k]);                        \
-        }                                                   \
-        return lane;                                        \
+#define USM_LANE(JOIN)                                       \
+    {                                                        \
+        T lane = x[k];                                       \
+        USM_UNROLLED_BY(8) for (k += step; k < n; k += step) \
+        {                                                    \
+            lane = JOIN(lane, x[k]);                         \
+        }                                                    \
+        return lane;                                         \
     }
 
 /* A lane: the elements k, k + step, ... below n, one after another; the identity where there is none. */
 static T S(lane)(global const char *from, long type, long op, long k, long step, long n)
 {
+    long size = USM_SIZE_OF(type);
     global const T *x = (global const T *)from;
     if (k >= n) {
         return S(identity)(op);
@@ -125,7 +115,11 @@ static T S(lane)(global const char *from, long type, long op, long k, long step,
     if (type == USM_COMPUTE) {
         USM_BY_OP(op, USM_LANE)
     }
-    return S(converted_lane)(from, type, op, k, step, n);
+    T lane = usm_load(from + k * size, (int)type);
+    USM_ROLLED for (k += step; k < n; k += step) {
+        lane = S(combine)(op, lane, usm_load(from + k * size, (int)type));
+    }
+    return lane;
 }
 
 /*
@@ -148,7 +142,7 @@ kernel void S(groups)(global T *dst, global const char *src, usm_accumulation r)
         if (is_one) {
             global const char *from = src + ((o * r.reduced + at) * r.inner + i) * USM_SIZE_OF(r.type);
             long end = USM_LESSER(r.block, r.reduced - at) * r.inner;
-            for (int l = 0; l < (int)(sizeof part / sizeof *part); l++) {
+            USM_ROLLED for (int l = 0; l < (int)(sizeof part / sizeof *part); l++) { /* few registers */
                 part[l] = l * sharers < USM_LANES ? S(lane)(from, r.type, r.op, (own + l * sharers) * r.inner,
                                                             USM_LANES * r.inner, end)
                                                   : S(identity)(r.op);
@@ -259,7 +253,12 @@ kernel void S(packs)(global T *dst, global const T *src, usm_accumulation r)
     }
 
 /* Where inner is 1 and rows have USM_LANES elements at most: a work-item has a row, which the group reads together. */
-kernel void S(rows)(global T *dst, global const char *src, usm_accumulation r)
+#ifdef __CUDACC_RTC__ /* groups that a processor of the GPU runs at once */
+#define USM_ROWS_ROOM __launch_bounds__(USM_ROWS_ITEMS(sizeof(T)), sizeof(T) <= 4 ? 12 : 1)
+#else
+#define USM_ROWS_ROOM
+#endif
+kernel void USM_ROWS_ROOM S(rows)(global T *dst, global const char *src, usm_accumulation r)
 {
     local T tile[(USM_LANES + 1) * USM_ROWS_ITEMS(sizeof(T))];
     int item = (int)get_local_id(0), items = USM_ROWS_ITEMS((int)sizeof(T)), width = (int)r.reduced;
