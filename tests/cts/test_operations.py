@@ -21,6 +21,7 @@ NUMPY = {
     "atan2": "arctan2", "pow": "power", "bitwise_invert": "invert", "asin": "arcsin", "acos": "arccos",
     "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
 }  # fmt: skip
+PARTS = {"add", "subtract", "negative", "positive", "round", "conj", "real", "imag", "equal", "not_equal"}
 REAL = ["float16", "float32", "float64"]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 
@@ -57,7 +58,9 @@ def real_type(row, argument, has_fp64=True):
 
 def expected(row, arguments, has_fp64=True):
     first = arguments[0]
-    if row.name in ("conj", "real", "positive") or (row.name == "round" and first.dtype.kind in "iu"):
+    if row.name == "positive" or (row.name in ("conj", "real") and first.dtype.kind != "c"):
+        return first
+    if row.name == "round" and first.dtype.kind in "iu":
         return first
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -75,12 +78,18 @@ def takes(row, kind, dtype):
     """Is the operation defined for a type?"""
     if dtype == "bool":
         return row.truth or row.promotes
-    return row.expression(kind) is not None or row.promotes
+    return row.expression(kind) is not None or (row.promotes and kind in ("signed", "unsigned"))
 
 
 def agree(row, result, wanted, arguments):
     result = result.asnumpy()
     assert result.dtype == wanted.dtype
+    if row.name not in PARTS and "c" in {x.dtype.kind for x in arguments}:
+        # NumPy's loops contract some products. tests/cts/test_semantics.py has the bits, infinities and NaN.
+        finite = np.isfinite(wanted) & np.isfinite(result)
+        near = 8 * np.finfo(wanted.dtype).eps * abs(wanted[finite])
+        assert (abs(result[finite] - wanted[finite]) <= near).all()
+        return
     if wanted.dtype.kind != "f" or row.ulps == 0:
         np.testing.assert_array_equal(result, wanted)
         return

@@ -106,9 +106,9 @@ static struct usm_cuda_blas *make_handle(void)
     return blas;
 }
 
-const char *usm_cuda_matmul_library(const usm_place *place)
+const char *usm_cuda_multiply_library(usm_device *device)
 {
-    usm_cuda_device *native = usm_cuda_device_of(place->device);
+    usm_cuda_device *native = usm_cuda_device_of(device);
     struct usm_cuda_blas *blas = atomic_load_explicit(&native->blas, memory_order_acquire);
     if (blas == NULL && !usm_cuda_forked()) {
         usm_cuda_scope scope;
@@ -119,7 +119,7 @@ const char *usm_cuda_matmul_library(const usm_place *place)
         }
         blas = atomic_load_explicit(&native->blas, memory_order_acquire);
         if (library == OPENED && blas == NULL) {
-            if (usm_cuda_enter(place->device, &scope, &error) == USM_OK) {
+            if (usm_cuda_enter(device, &scope, &error) == USM_OK) {
                 usm_cuda_relax(&scope); /* it allocates memory and loads modules */
                 blas = make_handle();
                 usm_cuda_leave(&scope);

@@ -295,10 +295,12 @@ void usm_cuda_captures_free(usm_cuda_queue *native);
 
 /*
  * cublas.c. The product of matrices that a launch of usm_matmul_float32 or usm_matmul_float64 stands for, by
- * the library, if usm_cuda_matmul_library has found one and it takes the layout; false: the kernel is to be
- * launched. The device's context is current, the queue's lock may be held; does not wait.
+ * the library, if there is one and it takes the layout; false: the kernel is to be launched. The device's
+ * context is current, the queue's lock may be held; does not wait.
  */
 bool usm_cuda_multiply(CUstream stream, const usm_launch *launch);
+/* Its file (usm_kernel.library). The first call for a device takes long. Any thread, no lock. */
+const char *usm_cuda_multiply_library(usm_device *device);
 
 /* launch.c. The device's context is current (usm_cuda_enter), the queue's lock may be held; does not wait. */
 usm_status usm_cuda_launch(CUstream stream, const usm_launch *launch, usm_error *error);
@@ -360,7 +362,6 @@ USM_ENTRY(usm_cuda, program_destroy);
 USM_ENTRY(usm_cuda, program_binary);
 USM_ENTRY(usm_cuda, kernel_create);
 USM_ENTRY(usm_cuda, kernel_destroy);
-USM_ENTRY(usm_cuda, matmul_library);
 
 extern const usm_backend usm_cuda_backend;
 

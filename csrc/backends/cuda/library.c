@@ -192,6 +192,5 @@ const usm_backend usm_cuda_backend = {
     .program_binary = usm_cuda_program_binary,
     .kernel_create = usm_cuda_kernel_create,
     .kernel_destroy = usm_cuda_kernel_destroy,
-    .matmul_library = usm_cuda_matmul_library,
     .fork = fork_guard,
 };

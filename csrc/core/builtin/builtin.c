@@ -109,7 +109,7 @@ static usm_status build_program(usm_place *place, const usm_builtin *builtin, us
     return status;
 }
 
-/* Borrowed, as in get(). */
+/* Borrowed: it lives as long as the place. */
 static usm_status get_program(usm_place *place, const usm_builtin *builtin, usm_program **out,
                               usm_error *error)
 {
@@ -166,11 +166,9 @@ static usm_builtin_kernel *find(usm_builtin_kernel *kernel, const usm_builtin *b
     return kernel;
 }
 
-/*
- * The kernel, built on first use. Borrowed: it lives as long as the place. If two threads build it at once,
- * one of the two is never used.
- */
-static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel **out, usm_error *error)
+/* If two threads build it at once, one of the two is never used. */
+usm_status usm_builtin_kernel_find(usm_place *place, const usm_builtin *builtin, usm_kernel **out,
+                                   usm_error *error)
 {
     _Atomic(usm_builtin_kernel *) *head = bucket_of(place, builtin);
     usm_builtin_kernel *kernel = find(atomic_load_explicit(head, memory_order_acquire), builtin);
@@ -297,7 +295,7 @@ usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, 
     usm_kernel *kernel = NULL;
     usm_place *place = queue->device->info.is_host ? host_place() : NULL;
     place = place != NULL ? place : queue->place;
-    usm_status status = get(place, builtin, &kernel, error);
+    usm_status status = usm_builtin_kernel_find(place, builtin, &kernel, error);
     if (status != USM_OK) {
         return status;
     }

@@ -317,8 +317,10 @@ typedef struct usm_backend {
      */
     usm_status (*program_binary)(usm_program *program, void **out, size_t *size, usm_error *error);
     /*
-     * Sets kernel->native and the parameters (usm_kernel_set_parameters). USM_INDEX: no such kernel.
-     *   Thread: any. Locks: none. Blocks: briefly. NULL exactly where program_build is.
+     * Sets kernel->native, the parameters (usm_kernel_set_parameters), and the library of a built-in kernel
+     * that has one. USM_INDEX: no such kernel.
+     *   Thread: any. Locks: none. Blocks: briefly, but for long where a library is opened. NULL exactly where
+     *   program_build is.
      */
     usm_status (*kernel_create)(usm_kernel *kernel, const char *name, usm_error *error);
     /*
@@ -326,14 +328,6 @@ typedef struct usm_backend {
      *   Thread: any. Locks: any. Blocks: no. NULL: there is nothing to release.
      */
     void (*kernel_destroy)(usm_kernel *kernel);
-
-    /*
-     * The file of the library that computes launches of usm_matmul_float32 and usm_matmul_float64 in this
-     * place, if the rows or the columns of both matrices are side by side and lengths and strides fit in an
-     * int; NULL: there is none. Thread: any. Locks: none. Blocks: the first time, for long. NULL: the backend
-     * has no such library.
-     */
-    const char *(*matmul_library)(const usm_place *place);
 
     /*
      * fork() is about to happen, or has. PREPARE: lock what other threads may hold (before the queues are

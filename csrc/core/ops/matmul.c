@@ -113,8 +113,15 @@ static const char *find_library(const usm_queue *queue, usm_dtype computed, cons
     if (usm_command_is_looped(queue)) {
         const usm_blas *blas = usm_blas_find();
         path = blas != NULL && blas->path[0] != '\0' && (blas->wide || is_small(r)) ? blas->path : NULL;
-    } else if (queue->backend->matmul_library != NULL && is_small(r)) {
-        path = queue->backend->matmul_library(queue->place);
+    } else {
+        usm_kernel *kernel = NULL;
+        usm_builtin builtin;
+        usm_builtin_init(&builtin, kernels[computed].module, kernels[computed].own,
+                         kernels[computed].options);
+        /* What fails here fails in the submission, which reports it. */
+        if (usm_builtin_kernel_find(queue->place, &builtin, &kernel, NULL) == USM_OK && is_small(r)) {
+            path = kernel->library;
+        }
     }
     usm_attach(held);
     return path;

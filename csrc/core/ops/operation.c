@@ -145,8 +145,7 @@ static const names cheap[USM_COMPUTED_DTYPES] = {
 #define COSTLY(name, inputs, kinds, copies, modular, truth, promotes, result, costly) COSTLY_##costly(name)
 static const names costly[USM_OPERATIONS][4] = {USM_OPERATION_TABLE(COSTLY)};
 
-/* Processors run the host's loops, which take operands of any types. Costly operations are packs alone
- * elsewhere. */
+/* Processors run the host's loops, which take operands of any types; others costly operations on packs. */
 static usm_elementwise kernel_of(const usm_queue *queue, int operation, usm_dtype computed)
 {
     bool alone = rows[operation].costly && (kind_of(computed) & (REAL | COMPLEX)) != 0;

@@ -86,6 +86,12 @@ typedef struct usm_kernel {
     usm_fit fit;
     bool types_unknown; /* the driver only tells sizes; signatures may have another number of parameters */
     void *native;
+    /*
+     * Of the built-in usm_matmul_float32 and usm_matmul_float64: the file of the library that computes
+     * launches if the rows or the columns of both matrices are side by side, and lengths and strides fit in
+     * an int. NULL: there is none.
+     */
+    const char *library;
 } usm_kernel;
 
 /*
