@@ -158,12 +158,12 @@ def references(name: str, dtype: str, n: int) -> list[tuple[int, Any, Any]]:
     return found
 
 
-def largest_error(name: str, dtype: str, queue: usmpy.Queue, n: int) -> float:
-    """In ulps; infinite where a result is NaN or infinite and ought not to be."""
+def largest_error(name: str, dtype: str, queue: usmpy.Queue, n: int, function: Any = None) -> float:
+    """In ulps; infinite where a result is NaN or infinite and ought not to be. `function`: not usmpy's."""
     arrays = [usmpy.asarray(x, queue=queue, copy=True) for x in arguments(name, dtype, n)]
     if dtype == "bfloat16":
         arrays = [usmpy.astype(x, usmpy.bfloat16) for x in arrays]
-    result = getattr(_core, name)(*arrays)
+    result = (function or getattr(_core, name))(*arrays)
     if dtype == "bfloat16":
         result = usmpy.astype(result, usmpy.float32)
     values = result.tolist()

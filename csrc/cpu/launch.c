@@ -20,6 +20,7 @@ typedef struct run {
     const void **values; /* an address for each argument */
     size_t grid[3];      /* work-items, or work-groups of a kernel that runs them whole */
     size_t pieces[3];
+    size_t unit; /* pieces begin at multiples of it along the first dimension */
     _Atomic bool failed;
 } run;
 
@@ -64,8 +65,10 @@ static void run_piece(void *context, unsigned number)
         }
         size_t at = i % run->pieces[d];
         i /= run->pieces[d];
-        lo[d] = bound(run->grid[d], at, run->pieces[d]);
-        hi[d] = bound(run->grid[d], at + 1, run->pieces[d]);
+        size_t unit = d == 0 ? run->unit : 1;
+        lo[d] = bound(run->grid[d] / unit, at, run->pieces[d]) * unit;
+        hi[d] = at + 1 == run->pieces[d] ? run->grid[d]
+                                         : bound(run->grid[d] / unit, at + 1, run->pieces[d]) * unit;
     }
     if (launch->kernel == NULL) {
         launch->call(launch->function, lo[0], hi[0], run->values);
@@ -83,6 +86,11 @@ static void run_piece(void *context, unsigned number)
 #define PIECES_A_THREAD 64
 /* The least work-items along the first dimension for a piece: shorter rows do not pay for their loop. */
 #define LEAST_ROW 128
+/*
+ * Pieces are whole vectors of any type, so that results do not depend on the number of threads: the C
+ * compiler computes the rest of a row by scalar functions, whose last bits differ from those of vectors.
+ */
+#define WHOLE_VECTORS 64
 
 /* Cuts the slowest dimensions first: pieces keep whole rows. */
 static unsigned cut(run *run, unsigned width)
@@ -90,6 +98,7 @@ static unsigned cut(run *run, unsigned width)
     const usm_range *range = run->launch->range;
     const struct usmpy_kernel_entry *kernel = run->launch->kernel;
     bool groups = kernel != NULL && (kernel->flags & USMPY_KERNEL_GROUPS) != 0;
+    run->unit = groups ? 1 : WHOLE_VECTORS;
     size_t wanted = width <= 1 ? 1 : (size_t)width * PIECES_A_THREAD;
     for (int d = 2; d >= 0; d--) {
         run->grid[d] = groups ? range->global[d] / range->local[d] : range->global[d];

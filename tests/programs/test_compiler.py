@@ -1,6 +1,7 @@
 """Programs for the host become shared objects: what these export, and what a wrong source raises."""
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -12,10 +13,12 @@ import numpy as np
 import pytest
 from host_kernels import GROUPS, LOCAL, POINTER, VALUE, Local, build
 
+import usmpy
 from usmpy._compile import compiler as _compiler
 from usmpy._compile import cuda_key, entry, host, portable
 
 ROOT = Path(__file__).parents[2]
+HAS_LIBMVEC = platform.machine() == "x86_64" and platform.libc_ver()[0] == "glibc" and shutil.which("gcc")
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
 
 
@@ -406,6 +409,65 @@ def test_loops_over_work_items_vectorise(body, tmp_path, monkeypatch):
     x, y = np.ones(300, "f4"), np.ones(300, "f4")
     build(source).f(300, x, y, 0.5, 300, local=100)
     assert "loop vectorized" in said.read_text()
+
+
+VECTOR_MATH = [(name, real) for name in ("cos", "exp", "log", "pow", "sin") for real in ("float", "double")]
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, -3.0, 0.5, 1e30, -1e30, 1e-42, np.inf, -np.inf, np.nan]
+
+
+def vector_math_kernel(name, real):
+    value = "pow(x[i], z[i])" if name == "pow" else f"{name}(x[i])"
+    parameters = f"global const {real} *x, global const {real} *z, global {real} *y"
+    return f"kernel void f({parameters}) {{ size_t i = get_global_id(0); y[i] = {value}; }}"
+
+
+@pytest.mark.skipif(not HAS_LIBMVEC, reason="GCC calls libmvec, of glibc on x86-64")
+@pytest.mark.parametrize(("name", "real"), VECTOR_MATH)
+def test_functions_of_vectors_are_libmvecs(name, real, monkeypatch):
+    from accuracy import largest_error
+
+    monkeypatch.setenv("CC", "gcc")
+    dtype = {"float": "float32", "double": "float64"}[real]
+    source = vector_math_kernel(name, real)
+    assert b"_ZGV" in Path(_compiler.build(source, "portable")).read_bytes()
+    kernel, queue = usmpy.Program(source).f, usmpy.Queue("host")
+
+    def run(*arrays):
+        y = usmpy.empty_like(arrays[0])
+        kernel[y.size](arrays[0], arrays[-1], y).wait()
+        return y
+
+    assert largest_error(name, dtype, queue, 100, run) <= 4
+    # Each value in each lane, and in the rest that scalar functions compute: special cases are those of C.
+    pairs = [(a, b) for a in SPECIAL for b in (SPECIAL if name == "pow" else SPECIAL[:1])]
+    x, z = (np.array([pair[i] for pair in pairs for _ in range(35)], dtype) for i in range(2))
+    found = run(*(usmpy.asarray(a, queue=queue) for a in (x, z))).asnumpy()
+    with np.errstate(all="ignore"):
+        wanted = np.power(x, z) if name == "pow" else getattr(np, name)(x)
+    np.testing.assert_allclose(found, wanted, rtol=4 * np.finfo(dtype).eps, atol=np.finfo(dtype).tiny)
+    exact = (wanted == 0) | ~np.isfinite(wanted)
+    np.testing.assert_array_equal(found[exact], wanted[exact])
+    np.testing.assert_array_equal(np.signbit(found[wanted == 0]), np.signbit(wanted[wanted == 0]))
+
+
+def test_threads_do_not_change_results():
+    """Their pieces are whole vectors, but for the last work-items of a row."""
+    queue, n = usmpy.Queue("host"), 300_003
+    for name, real in (("sin", "float"), ("exp", "double")):
+        kernel = usmpy.Program(vector_math_kernel(name, real)).f
+        for value in np.random.default_rng(3).uniform(1, 9, 20):
+            x = usmpy.full(n, value, dtype={"float": "float32", "double": "float64"}[real], queue=queue)
+            y = usmpy.empty_like(x)
+            kernel[n](x, x, y).wait()
+            assert np.unique(y.asnumpy()[:-64]).size == 1
+
+
+def test_a_program_may_have_functions_with_the_names_of_libmvec():
+    source = "float expf(float x) { return x + 1; } double log(double x) { return x + 2; }"
+    source += " kernel void f(global double *x) { x[0] = expf(x[0]) + log(x[0]) + exp(0.0f) + log2(1.0); }"
+    x = np.zeros(1)
+    build(source).f(1, x)
+    assert x[0] == 4
 
 
 def test_no_promise_is_made_where_work_items_have_memory():

@@ -335,8 +335,8 @@ def prelude(source: Source) -> str:
         from . import portable_fibers
 
         parts.append(portable_fibers.TEXT)
-    parts += [builtins.BUILTINS[name] + "\n" for name in sorted(names - own) if name in builtins.BUILTINS]
-    return "".join(parts)
+    used = [builtins.BUILTINS[name] + "\n" for name in sorted(names - own) if name in builtins.BUILTINS]
+    return "".join([*parts, builtins.vector_prototypes("".join(used), own), *used])
 
 
 def runner(source: Source, kernel: Kernel, function: Function, waiting: set[str]) -> str:

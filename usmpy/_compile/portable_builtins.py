@@ -5,6 +5,8 @@ Arguments are evaluated once, and appear once in what a macro becomes, so that n
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 # Before everything.
 CORE = """\
 #undef linux
@@ -518,3 +520,21 @@ typedef enum {
     do { usm_new = (value); } while (!__atomic_compare_exchange(usm_p, &usm_old, &usm_new, 0, \\
         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); usm_old; })
 """
+
+
+def vector_prototypes(used: str, own: Set[str]) -> str:
+    """Declarations by which GCC calls glibc's libmvec in vectorised loops; clang does not know the attribute.
+
+    `used` holds the definitions that call the functions, `own` the names of the program's functions. Macros
+    of these names must follow.
+    """
+    lines = [
+        f'__attribute__((simd("notinbranch"))) {real} {name}{suffix}({", ".join([real] * arguments)});\n'
+        for name, arguments in (("cos", 1), ("exp", 1), ("log", 1), ("pow", 2), ("sin", 1))
+        for real, suffix in (("double", ""), ("float", "f"))
+        if f"__builtin_{name}f" in used and name + suffix not in own
+    ]
+    if not lines:
+        return ""
+    has_library = "defined(__x86_64__) && __has_attribute(simd) && __has_include(<bits/math-vector.h>)"
+    return f"#if {has_library}\n{''.join(lines)}#endif\n"
