@@ -5795,6 +5795,60 @@ def explain_matmul(x1: USMArray, x2: USMArray, /) -> str:
     x2: in place
     """
 
+def explain_operation(
+    function: Callable[..., Any] | str,
+    x1: USMArray | complex,
+    x2: USMArray | complex = ...,
+    /,
+) -> str:
+    """Describe how a function would compute, as text with a line for each fact; nothing is computed.
+
+    Parameters
+    ----------
+    function : callable or str
+        A function of usmpy or its name: one of arithmetic or mathematics element by element, ``sum``,
+        ``prod``, ``max``, ``min``, ``argmax``, ``argmin``, ``cumulative_sum``, ``cumulative_prod``, ``sort``,
+        ``argsort`` or ``matmul``.
+    x1 : USMArray or number
+        Its first argument.
+    x2 : USMArray or number, optional
+        Its second argument, where it takes two arrays; one of them may be a number.
+
+    Returns
+    -------
+    str
+        The types of the arguments, of the computation and of the result; then what computes. These are loops
+        of the host with their set of instructions, and the file of the library (libmvec) whose functions they
+        call or the C library's scalar functions; or built-in kernels of the device, by their module; or a
+        copy. Of ``matmul`` the text of `explain_matmul`.
+
+    Raises
+    ------
+    ValueError
+        The function is another one, or shapes do not broadcast.
+    TypeError
+        The function does not take these arguments or types.
+    OverflowError
+        A number does not fit into the type of the array.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    Other functions are put together from these: ``mean`` from ``sum`` and ``divide``, ``unique_values`` from
+    ``sort`` and a comparison. `explain_copy` describes copies. The first call for a function that libmvec may
+    have opens that library.
+
+    Examples
+    --------
+    >>> x = usmpy.ones(3, dtype=usmpy.float32, device="host")
+    >>> print(usmpy.explain_operation(usmpy.exp, x))
+    exp of float32, computed in float32, result in float32
+    by: loops of the host, ...
+    """
+
 # Memory.
 
 class _KindStats(TypedDict):

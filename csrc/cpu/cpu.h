@@ -60,4 +60,11 @@ bool usm_cpu_run(const usm_cpu_launch *launch, unsigned width);
 /* A kernel of csrc/kernels by name, compiled for the vectors of this processor; NULL: there is none. */
 const struct usmpy_kernel_entry *usm_cpu_kernel_named(const char *name);
 
+/*
+ * operate.c: the set of instructions that a built-in kernel is compiled for. *library: the file of the
+ * library whose functions it calls, or NULL. Opens libmvec for those that may, which takes a millisecond the
+ * first time.
+ */
+const char *usm_cpu_loops_about(const char *kernel, const char **library);
+
 #endif

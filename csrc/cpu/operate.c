@@ -4,9 +4,11 @@
  */
 #include "operate.h"
 
+#include "cpu.h"
 #include "kernels/abi/operate.h"
 #include "processor.h"
 #include "row.h"
+#include "vector_math.h"
 
 #include <stdalign.h>
 #include <string.h>
@@ -41,6 +43,41 @@ usm_cpu_loop usm_cpu_loop_of(int computed, int64_t operation)
 usm_cpu_fold usm_cpu_fold_of(int computed, int kind)
 {
     return usm_cpu_loops_of(computed)->folds[kind];
+}
+
+/* USM_OP_* of "usm_operate_1_exp_float32", the kernel of one operation; -1: it is no such name. */
+static int operation_of(const char *kernel)
+{
+#define NAME(name, inputs, kinds, copies, modular, truth, promotes, result, costly) \
+    [USM_OP_##name] = "usm_operate_" #inputs "_" #name "_float",
+    static const char *const names[USM_OPERATIONS] = {USM_OPERATION_TABLE(NAME)};
+#undef NAME
+    for (int i = 0; i < USM_OPERATIONS; i++) {
+        if (names[i] != NULL && strncmp(kernel, names[i], strlen(names[i])) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+const char *usm_cpu_loops_about(const char *kernel, const char **library)
+{
+    const char *type = strrchr(kernel, '_') + 1;
+    int computed = usm_dtype_from_name(type, strlen(type)), operation = operation_of(kernel);
+    computed = computed >= 0 && computed < USM_COMPUTED_DTYPES ? computed : USM_BOOL; /* without such loops */
+    const usm_cpu_type_loops *loops = usm_cpu_loops_of(computed);
+    bool is_512 = loops == &usm_cpu_loops_avx512[computed];
+    bool is_256 = loops == &usm_cpu_loops_avx2[computed] || (computed == USM_BOOL && usm_cpu_has_avx2());
+#if defined(__x86_64__)
+    const usm_vector_math *math = operation >= 0 ? usm_cpu_vector_math(is_512 ? 64 : is_256 ? 32 : 16) : NULL;
+    *library =
+        math != NULL && math->functions[computed == USM_FLOAT64][operation] != NULL ? math->path : NULL;
+    return is_512 ? "AVX-512" : is_256 ? "AVX2" : "SSE2";
+#else
+    (void)operation, (void)is_512, (void)is_256;
+    *library = NULL;
+    return "the instructions of every such processor";
+#endif
 }
 
 /* Elements [at, at + n) of an argument, side by side and in the type of the computation. */

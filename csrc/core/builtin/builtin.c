@@ -166,9 +166,11 @@ static usm_builtin_kernel *find(usm_builtin_kernel *kernel, const usm_builtin *b
     return kernel;
 }
 
-/* If two threads build it at once, one of the two is never used. */
-usm_status usm_builtin_kernel_find(usm_place *place, const usm_builtin *builtin, usm_kernel **out,
-                                   usm_error *error)
+/*
+ * The kernel, built on first use. Borrowed: it lives as long as the place. If two threads build it at once,
+ * one of the two is never used.
+ */
+static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel **out, usm_error *error)
 {
     _Atomic(usm_builtin_kernel *) *head = bucket_of(place, builtin);
     usm_builtin_kernel *kernel = find(atomic_load_explicit(head, memory_order_acquire), builtin);
@@ -289,13 +291,25 @@ static usm_place *host_place(void)
     return place;
 }
 
+/* Where built-in kernels of the queue run. */
+static usm_place *place_of(const usm_queue *queue)
+{
+    usm_place *place = queue->device->info.is_host ? host_place() : NULL;
+    return place != NULL ? place : queue->place;
+}
+
+usm_status usm_builtin_kernel_find(const usm_queue *queue, const usm_builtin *builtin, usm_kernel **out,
+                                   usm_error *error)
+{
+    return get(place_of(queue), builtin, out, error);
+}
+
 usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, const usm_submission *asked,
                                   usm_event **out, usm_error *error)
 {
     usm_kernel *kernel = NULL;
-    usm_place *place = queue->device->info.is_host ? host_place() : NULL;
-    place = place != NULL ? place : queue->place;
-    usm_status status = usm_builtin_kernel_find(place, builtin, &kernel, error);
+    usm_place *place = place_of(queue);
+    usm_status status = get(place, builtin, &kernel, error);
     if (status != USM_OK) {
         return status;
     }

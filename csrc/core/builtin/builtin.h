@@ -77,10 +77,10 @@ usm_status usm_builtin_submit_views(usm_queue *queue, usm_builtin *builtin, cons
                                     usm_access_mode first, const void *value, size_t size, usm_error *error);
 
 /*
- * The kernel that a submission to the place would launch, built if it is the first time, which may block for
+ * The kernel that a submission to the queue would launch, built if it is the first time, which may block for
  * long (usm_detach). Borrowed: it lives as long as the place. No lock held.
  */
-usm_status usm_builtin_kernel_find(usm_place *place, const usm_builtin *builtin, usm_kernel **out,
+usm_status usm_builtin_kernel_find(const usm_queue *queue, const usm_builtin *builtin, usm_kernel **out,
                                    usm_error *error);
 
 /* The same for a command that the kernel executes: `asked` is its submission. *out may be NULL. */

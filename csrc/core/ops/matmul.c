@@ -119,7 +119,7 @@ static const char *find_library(const usm_queue *queue, usm_dtype computed, cons
         usm_builtin_init(&builtin, kernels[computed].module, kernels[computed].own,
                          kernels[computed].options);
         /* What fails here fails in the submission, which reports it. */
-        if (usm_builtin_kernel_find(queue->place, &builtin, &kernel, NULL) == USM_OK && is_small(r)) {
+        if (usm_builtin_kernel_find(queue, &builtin, &kernel, NULL) == USM_OK && is_small(r)) {
             path = kernel->library;
         }
     }

@@ -4,7 +4,6 @@
 #include "logic.h"
 
 #include "core/builtin/builtin.h"
-
 #include "kernels/abi/operate.h"
 
 #include <string.h>
@@ -162,6 +161,42 @@ static usm_elementwise kernel_of(const usm_queue *queue, int operation, usm_dtyp
     };
 }
 
+static bool is_copy(int operation, const usm_operation_types *types)
+{
+    return types->computed != USM_BOOL && (rows[operation].copies & kind_of(types->argument)) != 0;
+}
+
+/* What stands for the kernel on the host. */
+static void find_loops(const usm_queue *queue, const usm_elementwise *kernel, usm_operation_plan *plan)
+{
+    usm_kernel *found = NULL;
+    usm_builtin builtin;
+    usm_builtin_init(&builtin, kernel->module, kernel->function, kernel->options);
+    if (usm_builtin_is_on_host(queue) && usm_builtin_kernel_find(queue, &builtin, &found, NULL) == USM_OK) {
+        plan->instructions = found->instructions;
+        plan->library = found->library;
+    }
+}
+
+static const usm_elementwise logic = {.module = "logic", .function = "usm_logic"};
+
+void usm_operation_loops(const usm_queue *queue, usm_dtype computed, usm_operation_plan *plan)
+{
+    const usm_elementwise kernel = computed == USM_BOOL ? logic : kernel_of(queue, USM_OP_add, computed);
+    find_loops(queue, &kernel, plan);
+}
+
+void usm_operation_plan_make(const usm_queue *queue, int operation, const usm_operation_types *types,
+                             usm_operation_plan *plan)
+{
+    const usm_elementwise kernel =
+        types->computed == USM_BOOL ? logic : kernel_of(queue, operation, types->computed);
+    *plan = (usm_operation_plan){.copies = is_copy(operation, types), .module = kernel.module};
+    find_loops(queue, &kernel, plan);
+    plan->scalar = plan->instructions != NULL && plan->library == NULL && rows[operation].costly &&
+                   (kind_of(types->computed) & (REAL | COMPLEX)) != 0;
+}
+
 /* Two signed integers whose operation wraps: the kernels of unsigned ones read the same bits. */
 static usm_dtype as_computed(usm_dtype dtype, usm_dtype computed)
 {
@@ -197,7 +232,7 @@ usm_status usm_operation_submit(usm_queue *queue, int operation, const usm_opera
     if (types->computed == USM_BOOL) {
         return submit_truth(queue, operation, operands, fresh, error);
     }
-    if ((row->copies & kind_of(types->argument)) != 0) {
+    if (is_copy(operation, types)) {
         return submit_copy(queue, operands, error);
     }
     if (operation == USM_OP_nextafter && types->argument != types->computed) { /* a step of the narrow type */

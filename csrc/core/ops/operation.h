@@ -34,4 +34,19 @@ usm_operation_types usm_operation_types_of(int operation, usm_dtype common, bool
 usm_status usm_operation_submit(usm_queue *queue, int operation, const usm_operation_types *types,
                                 const usm_view *operands, bool fresh, usm_error *error);
 
+/* How an operation is carried out; nothing is enqueued. */
+typedef struct usm_operation_plan {
+    bool copies;              /* the elements themselves: by a copy, which follows a plan of its own */
+    const char *module;       /* of built-in kernels */
+    const char *instructions; /* of the host's loops, which stand for the kernels; NULL: a driver runs them */
+    const char *library;      /* the file of the library whose functions those loops call; NULL: none */
+    bool scalar;              /* they call the C library's functions, number by number */
+} usm_operation_plan;
+
+/* Sets `instructions` for other computations in a type, where loops of the host carry them out. */
+void usm_operation_loops(const usm_queue *queue, usm_dtype computed, usm_operation_plan *plan);
+/* May open a library, which blocks for a millisecond. */
+void usm_operation_plan_make(const usm_queue *queue, int operation, const usm_operation_types *types,
+                             usm_operation_plan *plan);
+
 #endif

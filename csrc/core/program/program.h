@@ -89,9 +89,11 @@ typedef struct usm_kernel {
     /*
      * Of the built-in usm_matmul_float32 and usm_matmul_float64: the file of the library that computes
      * launches if the rows or the columns of both matrices are side by side, and lengths and strides fit in
-     * an int. NULL: there is none.
+     * an int. Of the host's usm_operate_*: that of the library whose functions they call. NULL: there is
+     * none.
      */
     const char *library;
+    const char *instructions; /* of the host's built-in kernels: the set that they are compiled for */
 } usm_kernel;
 
 /*

@@ -298,7 +298,7 @@ static PyObject *vecdot(usmpy_state *state, PyObject *const *arguments)
     return (PyObject *)multiply(state, "vecdot", arguments, arrange_vecdot, arguments[2]);
 }
 
-static PyObject *explain_matmul(usmpy_state *state, PyObject *const *arguments)
+PyObject *usmpy_explain_matmul(usmpy_state *state, PyObject *const *arguments)
 {
     product p;
     usm_matmul_plan plan;
@@ -327,7 +327,7 @@ static PyObject *explain_matmul(usmpy_state *state, PyObject *const *arguments)
 USMPY_FUNCTION(matmul)
 USMPY_FUNCTION(tensordot)
 USMPY_FUNCTION(vecdot)
-USMPY_FUNCTION(explain_matmul)
+USMPY_ENTRY(explain_matmul, usmpy_explain_matmul(state, arguments))
 
 PyMethodDef usmpy_matmul_functions[] = {
     USMPY_ROW(matmul), USMPY_ROW(tensordot), USMPY_ROW(vecdot), USMPY_ROW(explain_matmul), {0},

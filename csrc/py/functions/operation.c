@@ -88,12 +88,141 @@ static PyObject *operation_function(usmpy_state *state, const char *function, Py
                : operate(state, operation, arguments, &to);
 }
 
+/* Functions of one argument that are no rows of the table, and the built-in kernels of each. */
+static const struct other {
+    const char *name, *module;
+    bool adds; /* small integers are added up in wide ones */
+} others[] = {
+    {"sum", "accumulate", true},      {"prod", "accumulate", true},      {"max", "accumulate", false},
+    {"min", "accumulate", false},     {"argmax", "extreme", false},      {"argmin", "extreme", false},
+    {"cumulative_sum", "scan", true}, {"cumulative_prod", "scan", true}, {"sort", "sort", false},
+    {"argsort", "sort", false},
+};
+enum { OTHERS = sizeof others / sizeof *others };
+
+/* How one of them computes. -1 with TypeError: it does not take x. */
+static int plan_other(const struct other *other, const usmpy_operands *operands, usm_operation_types *types,
+                      usm_operation_plan *plan)
+{
+    usm_dtype own = operands->dtype;
+    const usm_dtype_info *info = &usm_dtype_table[own];
+    const usm_queue *queue = usmpy_queue_of(operands->queue);
+    if (!other->adds && info->kind == USM_KIND_COMPLEX) {
+        PyErr_Format(PyExc_TypeError, "%s(): x has dtype %s; complex numbers have no order", other->name,
+                     info->name);
+        return -1;
+    }
+    types->result = !other->adds || info->kind > USM_KIND_UINT ? own
+                    : info->kind == USM_KIND_UINT              ? USM_UINT64
+                                                               : USM_INT64;
+    types->computed =
+        (own == USM_FLOAT16 || own == USM_BFLOAT16) && other->adds ? USM_FLOAT32 : types->result;
+    types->result = strncmp(other->name, "arg", 3) == 0 ? USM_INT64 : types->result;
+    *plan = (usm_operation_plan){.module = other->module};
+    usm_operation_loops(queue, types->computed, plan);
+    return 0;
+}
+
+/* What the plan says, in one line. */
+static PyObject *describe_plan(const usm_operation_plan *plan)
+{
+    if (plan->copies) {
+        return PyUnicode_FromString("a copy");
+    }
+    if (plan->instructions != NULL) {
+        bool sorts = strcmp(plan->module, "sort") == 0; /* not compiled for sets of instructions */
+        return PyUnicode_FromFormat("loops of the host%s%s%s%s", sorts ? "" : ", ",
+                                    sorts ? "" : plan->instructions,
+                                    plan->library != NULL ? ", with functions of "
+                                    : plan->scalar        ? ", with scalar functions of the C library"
+                                                          : "",
+                                    plan->library != NULL ? plan->library : "");
+    }
+    return PyUnicode_FromFormat("built-in kernels of %s", plan->module);
+}
+
+static PyObject *describe(const usmpy_operands *operands, const usm_operation_types *types,
+                          const usm_operation_plan *plan)
+{
+    PyObject *by = describe_plan(plan), *text = NULL;
+    if (by != NULL) {
+        text = PyUnicode_FromFormat(
+            "%s of %s%s%s, computed in %s, result in %s\nby: %U", operands->function,
+            usm_dtype_table[operands->arrays[0]->dtype].name, operands->n == 2 ? " and " : "",
+            operands->n == 2 ? usm_dtype_table[operands->arrays[1]->dtype].name : "",
+            usm_dtype_table[types->computed].name, usm_dtype_table[types->result].name, by);
+    }
+    Py_XDECREF(by);
+    return text;
+}
+
+static PyObject *explain(usmpy_state *state, const char *name, PyObject *const *arguments)
+{
+    usmpy_operands operands;
+    usm_operation_types types;
+    usm_operation_plan plan;
+    PyObject *text = NULL;
+    int operation = usm_operation_named(name), n = operation < 0 ? 1 : usm_operation_inputs(operation);
+    int other = 0;
+    while (operation < 0 && other < OTHERS && strcmp(others[other].name, name) != 0) {
+        other++;
+    }
+    if (other == OTHERS) {
+        return PyErr_Format(
+            PyExc_ValueError,
+            "explain_operation(): function is '%s'; functions of arithmetic and mathematics, reductions, scans, "
+            "sort, argsort and matmul are allowed",
+            name);
+    }
+    if ((arguments[1] != NULL) != (n == 2)) {
+        return PyErr_Format(PyExc_TypeError, "explain_operation(): %s takes %d array%s", name, n,
+                            usmpy_plural(n));
+    }
+    if (usmpy_operands_take_uncast(state, name, arguments, n, &operands) < 0) {
+        return NULL;
+    }
+    if (operation < 0) {
+        text = plan_other(&others[other], &operands, &types, &plan) < 0 ? NULL
+                                                                        : describe(&operands, &types, &plan);
+    } else {
+        types = usm_operation_types_of(operation, operands.dtype, operands.wide);
+        if (types.computed == USM_NO_DTYPE) {
+            refuse_type(operation, &operands);
+        } else {
+            usm_operation_plan_make(usmpy_queue_of(operands.queue), operation, &types, &plan);
+            text = describe(&operands, &types, &plan);
+        }
+    }
+    usmpy_operands_drop(&operands);
+    return text;
+}
+
+/* arguments: a function of usmpy or its name, x1, and x2 where the function takes two. */
+static PyObject *explain_operation(usmpy_state *state, PyObject *const *arguments)
+{
+    PyObject *name = PyUnicode_Check(arguments[0]) ? Py_NewRef(arguments[0])
+                                                   : PyObject_GetAttrString(arguments[0], "__name__");
+    const char *utf8 = name == NULL ? NULL : PyUnicode_AsUTF8(name);
+    PyObject *text = NULL;
+    if (utf8 == NULL) {
+        PyErr_Clear();
+        usmpy_wrong_type("function", arguments[0], "a function of usmpy or its name is allowed");
+    } else if (strcmp(utf8, "matmul") == 0 && arguments[2] != NULL) {
+        text = usmpy_explain_matmul(state, arguments + 1);
+    } else {
+        text = explain(state, utf8, arguments + 1);
+    }
+    Py_XDECREF(name);
+    return text;
+}
+USMPY_FUNCTION(explain_operation)
+
 #define FUNCTION(name, inputs, kinds, copies, modular, truth, promotes, result, costly) \
     USMPY_FUNCTION_OF(name, operation_function, USM_OP_##name)
 USM_OPERATION_TABLE(FUNCTION)
 
 #define ROW(name, inputs, kinds, copies, modular, truth, promotes, result, costly) USMPY_ROW(name),
-PyMethodDef usmpy_operation_functions[] = {USM_OPERATION_TABLE(ROW){0}};
+PyMethodDef usmpy_operation_functions[] = {USM_OPERATION_TABLE(ROW) USMPY_ROW(explain_operation), {0}};
 
 /* 1: an array or a number, also a scalar of NumPy or ctypes; 0: neither; -1 with an exception. */
 static int is_operand(usmpy_state *state, PyObject *object)

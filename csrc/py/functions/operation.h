@@ -32,4 +32,7 @@ PyObject *usmpy_array_power(PyObject *a, PyObject *b, PyObject *modulus);
 PyObject *usmpy_array_inplace_power(PyObject *a, PyObject *b, PyObject *modulus);
 PyObject *usmpy_array_divmod(PyObject *a, PyObject *b);
 
+/* matmul.c: explain_matmul(x1, x2). */
+PyObject *usmpy_explain_matmul(usmpy_state *state, PyObject *const *arguments);
+
 #endif
