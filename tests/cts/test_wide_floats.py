@@ -171,3 +171,35 @@ def test_a_build_error_names_the_aspect(queue):
     # The compilers here that know of the device say so themselves; the others take double.
     if "double" in text.partition("\n")[2]:
         assert "aspect fp64" in text or "cl_khr_fp64" in text
+
+
+def test_functions_of_integers_give_the_widest_type_that_is_computed(queue):
+    i = usmpy.ones(3, dtype="int32", queue=queue)
+    real, complex_ = ("float64", "complex128") if queue.device.has_fp64 else ("float32", "complex64")
+    for x in (usmpy.sqrt(i), usmpy.exp(i), i / i, usmpy.mean(i), i * 1.5):
+        assert x.dtype.name == real
+    assert (i * 1.5j).dtype.name == complex_
+
+
+def test_functions_of_float64(queue):
+    n = values("float64")
+    x = usmpy.asarray(n, queue=queue, copy=True)
+    same(usmpy.sort(x), np.sort(n))
+    same(usmpy.where(x < x[0], x, x[1]), np.where(n < n[0], n, n[1]))
+    same(usmpy.isnan(x), np.isnan(n))
+    device = queue.device
+    for call in (
+        usmpy.negative,
+        usmpy.exp,
+        usmpy.sum,
+        usmpy.cumulative_prod,
+        usmpy.argmax,
+        lambda x: x @ x.mT,
+    ):
+        row = x[0] if call is usmpy.cumulative_prod else x
+        if device.has_fp64 or device.device_type == "cpu":
+            call(row).asnumpy()
+        else:
+            with pytest.raises(usmpy.UsmError, match="does not build the kernels"):
+                call(row)
+    same(x, n)

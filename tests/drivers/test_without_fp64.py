@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-NAMES = ("wide_floats", "numerics", "random")
+NAMES = ("wide_floats", "numerics", "random", "semantics")
 FILES = [f"tests/cts/test_{name}.py" for name in NAMES]
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 

@@ -116,10 +116,13 @@ static const char *find_library(const usm_queue *queue, usm_dtype computed, cons
     } else {
         usm_kernel *kernel = NULL;
         usm_builtin builtin;
+        usm_error error;
         usm_builtin_init(&builtin, kernels[computed].module, kernels[computed].own,
                          kernels[computed].options);
         /* What fails here fails in the submission, which reports it. */
-        if (usm_builtin_kernel_find(queue, &builtin, &kernel, NULL) == USM_OK && is_small(r)) {
+        if (usm_builtin_kernel_find(queue, &builtin, &kernel, &error) != USM_OK) {
+            usm_error_clear(&error);
+        } else if (is_small(r)) {
             path = kernel->library;
         }
     }
