@@ -171,11 +171,17 @@ static void find_loops(const usm_queue *queue, const usm_elementwise *kernel, us
 {
     usm_kernel *found = NULL;
     usm_builtin builtin;
+    usm_error error;
     usm_builtin_init(&builtin, kernel->module, kernel->function, kernel->options);
-    if (usm_builtin_is_on_host(queue) && usm_builtin_kernel_find(queue, &builtin, &found, NULL) == USM_OK) {
-        plan->instructions = found->instructions;
-        plan->library = found->library;
+    if (!usm_builtin_is_on_host(queue)) {
+        return;
     }
+    if (usm_builtin_kernel_find(queue, &builtin, &found, &error) != USM_OK) {
+        usm_error_clear(&error); /* a submission reports it */
+        return;
+    }
+    plan->instructions = found->instructions;
+    plan->library = found->library;
 }
 
 static const usm_elementwise logic = {.module = "logic", .function = "usm_logic"};

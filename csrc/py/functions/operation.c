@@ -94,7 +94,7 @@ static const struct other {
     bool adds; /* small integers are added up in wide ones */
 } others[] = {
     {"sum", "accumulate", true},      {"prod", "accumulate", true},      {"max", "accumulate", false},
-    {"min", "accumulate", false},     {"argmax", "extreme", false},      {"argmin", "extreme", false},
+    {"min", "accumulate", false},     {"argmax", "accumulate", false},   {"argmin", "accumulate", false},
     {"cumulative_sum", "scan", true}, {"cumulative_prod", "scan", true}, {"sort", "sort", false},
     {"argsort", "sort", false},
 };
