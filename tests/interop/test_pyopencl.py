@@ -414,6 +414,7 @@ def kept_by_the_driver(device):
     assert fill(own.queue.int_ptr, memory, ctypes.byref(number(1)), 4, 4096, 0, None, None) == 0
     own.queue.finish()
     assert free(own.context.int_ptr, memory) == 0
+    time.sleep(0.2)  # what threads of the driver still hold is not kept: see eventually
     return tuple(now - then for now, then in zip(own.counts(), before, strict=True))
 
 
