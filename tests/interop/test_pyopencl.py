@@ -434,7 +434,7 @@ def test_counts_go_back(peer, order):
         assert peer.counts()[1] > before[1]  # the export holds the memory's context
         assert view.tolist() == list(range(100))
         del view
-        # PoCL 6 keeps counts of a fill and an allocation of the driver, not of what the host did in their place.
+        # PoCL 6 keeps counts of its own fill and allocation, not of what the host did in their place.
         most = (before[0] + kept_of_queue, before[1] + kept_of_context)
 
         def in_bounds():
