@@ -217,8 +217,8 @@ class Build(build_ext):
         Most of csrc/core and csrc/py runs in nanoseconds and keeps -O3. The loops of the host's casts and
         built-in kernels (LOOP_FILES) are vectorised without a second copy of each. Backends of drivers gain
         nothing from -O3 beside the driver's own calls. Files that run rarely (RARE_FILES) are as small as
-        possible. Loops of operations stay out of the link-time optimisation; those for x86 processors without AVX2, which
-        are rare, are small.
+        possible. Loops of operations stay out of the link-time optimisation; those for x86 processors
+        without AVX2, which are rare, are small.
         """
         compile_one = self.compiler._compile
 

@@ -3015,7 +3015,7 @@ class USMArray:
             Along which axes; by default all of them.
         keepdims : bool, default False
             Whether the result keeps these axes, with length 1.
-        dtype : dtype, optional
+        dtype : DType, str, type or numpy.dtype, optional
             The type of the result; by default that of the function.
 
         Returns
@@ -3044,7 +3044,7 @@ class USMArray:
             Along which axes; by default all of them.
         keepdims : bool, default False
             Whether the result keeps these axes, with length 1.
-        dtype : dtype, optional
+        dtype : DType, str, type or numpy.dtype, optional
             The type of the result; by default that of the function.
 
         Returns
@@ -5690,7 +5690,7 @@ def tensordot(
     ----------
     x1, x2 : USMArray
         Types are promoted as in `result_type`.
-    axes : int or pair of sequences of int, default 2
+    axes : int or tuple of two sequences of ints, default 2
         An int: that many of the last axes of `x1` and of the first ones of `x2`, in order. A pair: axes of
         `x1`, and those of `x2` that they belong to, negative ones counted from the last.
 
@@ -8714,7 +8714,7 @@ def sum(
         Along which axes; by default all of them.
     keepdims : bool, default False
         Whether the result keeps these axes, with length 1.
-    dtype : dtype, optional
+    dtype : DType, str, type or numpy.dtype, optional
         The type of the result, to which elements are converted first. By default int64 or uint64 for
         integers and bool, and else the type of `x`.
 
@@ -8763,7 +8763,7 @@ def prod(
         Along which axes; by default all of them.
     keepdims : bool, default False
         Whether the result keeps these axes, with length 1.
-    dtype : dtype, optional
+    dtype : DType, str, type or numpy.dtype, optional
         The type of the result, to which elements are converted first. By default int64 or uint64 for
         integers and bool, and else the type of `x`.
 
@@ -8976,7 +8976,7 @@ def cumulative_sum(
         An array of any type with numbers.
     axis : int, optional
         The axis; may be left out of arrays with one.
-    dtype : dtype, optional
+    dtype : DType, str, type or numpy.dtype, optional
         The type of the result, to which elements are converted first. By default int64 or uint64 for
         integers and bool, and else the type of `x`.
     include_initial : bool, default False
@@ -9025,7 +9025,7 @@ def cumulative_prod(
         An array of any type with numbers.
     axis : int, optional
         The axis; may be left out of arrays with one.
-    dtype : dtype, optional
+    dtype : DType, str, type or numpy.dtype, optional
         The type of the result, to which elements are converted first. By default int64 or uint64 for
         integers and bool, and else the type of `x`.
     include_initial : bool, default False

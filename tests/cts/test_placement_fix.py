@@ -3,6 +3,7 @@ several arrays. A public function of several arrays that is not in the table bel
 
 import ast
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,18 @@ CALLS = {
         name: (f"usmpy.{name}(x1, x2)", {"x1": "b", "x2": "b"})
         for name in ("logical_and", "logical_or", "logical_xor")
     },
+    "matmul": ("usmpy.matmul(x1, x2.T)", {"x1": "x", "x2": "x"}),
+    "tensordot": ("usmpy.tensordot(x1, x2)", {"x1": "x", "x2": "x"}),
+    "vecdot": ("usmpy.vecdot(x1, x2)", {"x1": "x", "x2": "x"}),
 }
+ROWS = runpy.run_path(str(Path(__file__).parents[2] / "csrc/kernels/operations.py"))["OPERATIONS"]
+for row in ROWS:
+    letter = "i" if row.real is None else "x"
+    if row.inputs == 1:
+        out = "b" if row.result == "bool" else letter
+        CALLS[row.name] = (f"usmpy.{row.name}(x, out=out)", {"x": letter, "out": out})
+    else:
+        CALLS[row.name] = (f"usmpy.{row.name}(x1, x2)", {"x1": letter, "x2": letter})
 # Operators call themselves what the standard calls their functions.
 OPERATORS = {
     "USMArray.__eq__": "equal",
@@ -43,10 +55,20 @@ OPERATORS = {
     "USMArray.__gt__": "greater",
     "USMArray.__ge__": "greater_equal",
 }
-CALLS |= {name: (f"x1.{name[9:]}(x2)", {"x1": "x", "x2": "x"}) for name in OPERATORS}
+OPERATORS |= {f"USMArray.__{row.operator}__": row.name for row in ROWS if row.operator and row.inputs == 2}
+CALLS |= {name: (f"x1.{name[9:]}(x2)", CALLS[OPERATORS[name]][1]) for name in OPERATORS}
 # What takes arrays and brings none of them together.
 NAMES_A_PLACE = {"asarray", "copyto", "explain_copy", "from_dlpack"}  # copies may move between places
-LOOKS_ONLY = {"get_execution_queue", "memory_connection", "result_type", "can_cast", "finfo", "iinfo"}
+LOOKS_ONLY = {
+    "explain_matmul",
+    "explain_operation",
+    "get_execution_queue",
+    "memory_connection",
+    "result_type",
+    "can_cast",
+    "finfo",
+    "iinfo",
+}
 MAKERS = {"arange", "linspace", "empty", "zeros", "ones", "full", "eye", "borrow"}
 MAKERS |= {"empty_like", "zeros_like", "ones_like", "full_like"}  # device= is where the result goes
 

@@ -109,9 +109,10 @@ static const char *find_library(const usm_queue *queue, usm_dtype computed, cons
     if (computed != USM_FLOAT32 && computed != USM_FLOAT64) {
         return NULL;
     }
-    void *held = usm_detach();
     if (usm_command_is_looped(queue)) {
+        void *held = usm_detach();
         const usm_blas *blas = usm_blas_find();
+        usm_attach(held);
         path = blas != NULL && blas->path[0] != '\0' && (blas->wide || is_small(r)) ? blas->path : NULL;
     } else {
         usm_kernel *kernel = NULL;
@@ -126,7 +127,6 @@ static const char *find_library(const usm_queue *queue, usm_dtype computed, cons
             path = kernel->library;
         }
     }
-    usm_attach(held);
     return path;
 }
 

@@ -159,8 +159,9 @@ static inline T S(remainder)(T x, T y)
     return (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
-/* Of infinite operands, the floor of the quotient, as the array API standard prefers; Python gives NaN and
- * -1.
+/*
+ * Of infinite operands, the floor of the quotient, as the array API standard prefers; Python's results are
+ * NaN and -1.
  */
 static inline T S(floor_divide)(T x, T y)
 {

@@ -97,9 +97,5 @@ static PyObject *_raise_placement(usmpy_state *state, PyObject *const *arguments
 USMPY_FUNCTION(_raise_placement)
 
 PyMethodDef usmpy_sort_functions[] = {
-    USMPY_ROW(sort),
-    USMPY_ROW(argsort),
-    USMPY_ROW(_search),
-    USMPY_ROW(_raise_placement),
-    {0},
+    USMPY_ROW(sort), USMPY_ROW(argsort), USMPY_ROW(_search), USMPY_ROW(_raise_placement), {0},
 };
