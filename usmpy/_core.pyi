@@ -5690,7 +5690,7 @@ def tensordot(
     ----------
     x1, x2 : USMArray
         Types are promoted as in `result_type`.
-    axes : int or tuple of two sequences of ints, default 2
+    axes : int or tuple of two tuples, default 2
         An int: that many of the last axes of `x1` and of the first ones of `x2`, in order. A pair: axes of
         `x1`, and those of `x2` that they belong to, negative ones counted from the last.
 
