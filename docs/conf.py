@@ -86,8 +86,8 @@ NUMPYDOC = napoleon.Config(
 PLAIN_TYPES = """
     array arrays another library bytes bytes-like buffer callable capsule context manager generator integers
     iterable module nested number numbers object sequence sequences stream str int one ints float bool complex
-    dict list tuple tuples type uuid.UUID numpy.dtype numpy.ndarray two three these None CUDA os.PathLike any Exception
-    Allocation FloatLimits IntegerLimits NamespaceInfo Task UniqueAll UniqueCounts UniqueInverse
+    dict list tuple tuples type uuid.UUID numpy.dtype numpy.ndarray two three these None CUDA os.PathLike any
+    Exception Allocation FloatLimits IntegerLimits NamespaceInfo Task UniqueAll UniqueCounts UniqueInverse
 """.split()  # noqa: SIM905
 BUILTINS = set(vars(builtins))
 WORD = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)")
