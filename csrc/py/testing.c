@@ -129,8 +129,13 @@ static PyObject *kernel_sources(PyObject *module, PyObject *unused)
     for (int form = 0; forms != NULL && form < USM_KERNEL_FORMS; form++) {
         const usm_kernel_source *source = usm_kernel_sources((usm_kernel_form)form);
         PyObject *dict = source == NULL ? PyErr_NoMemory() : PyDict_New();
-        for (; dict != NULL && source != NULL; source = usm_kernel_source_next(source)) {
-            usmpy_put(&dict, source->name, PyBytes_FromStringAndSize(source->data, (Py_ssize_t)source->size));
+        for (; dict != NULL && source->name != NULL; source++) {
+            size_t size;
+            char *restored = usm_kernel_restore(&source, 1, &size);
+            usmpy_put(
+                &dict, source->name,
+                restored != NULL ? PyBytes_FromStringAndSize(restored, (Py_ssize_t)size) : PyErr_NoMemory());
+            free(restored);
         }
         usmpy_append(&forms, dict);
     }

@@ -71,7 +71,7 @@ def axes(shape, dst, src):
 )
 @pytest.mark.parametrize("offset", [1, 2, 3, 8])
 def test_casts_of_memory_that_is_not_aligned(target, source, offset):
-    kernel = ptx("head", f"cast {target} {source}", "cast")["usm_cast_unaligned"]
+    kernel = ptx("head", f"cast {target} {source}", "usm_cast_unaligned")["usm_cast_unaligned"]
     values = np.arange(-10, 25).reshape(5, 7).astype(source)
     src, dst = np.zeros(2000, "u1"), usmpy.zeros(2000, dtype="uint8", device=DEVICE)
     src[offset : offset + values.nbytes] = np.frombuffer(values.tobytes(), "u1")
@@ -90,7 +90,7 @@ def test_casts_of_memory_that_is_not_aligned(target, source, offset):
 def test_fills_of_memory_that_is_not_aligned(size, offset):
     dst, pattern = usmpy.zeros(500, dtype="uint8", device=DEVICE), bytes(range(1, 17))
     given = pattern[:size] + bytes(16 - size)
-    ptx("fill")["usm_fill_any"][64](dst[offset:], given, size, 7 * size).wait()
+    ptx("head", "usm_fill_any")["usm_fill_any"][64](dst[offset:], given, size, 7 * size).wait()
     out = dst.asnumpy()
     assert out[offset : offset + 7 * size].tobytes() == pattern[:size] * 7
     assert not out[:offset].any()

@@ -1,23 +1,20 @@
-/*
- * Restores the sources of the built-in kernels from what embed.py made of them: the numbers in them, such as
- * those of registers, are kept apart from all else, each as the difference from the last number in the same
- * place of a line or an instruction.
- */
+/* Restores the sources of the built-in kernels from what embed.py made of them. */
 #include "archive.h"
 
 #include "core/base/heap.h"
 #include "core/base/lzma.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
-/* Stands in a text for a number. */
-#define NUMBER 1
+/* More than there are registers of a kind in any function: embed.py sees to that. */
+#define RECENT 4096
 
-typedef struct reader {
-    const uint8_t *bytes, *numbers;
-} reader;
+/* Numbers as they were last used, the latest first; new ones are given in order, from 1 on. */
+typedef struct recent {
+    uint32_t n;
+    uint16_t numbers[RECENT];
+} recent;
 
 /* Seven bits a byte, the lowest first. */
 static uint32_t read_varint(const uint8_t **at)
@@ -32,86 +29,126 @@ static uint32_t read_varint(const uint8_t **at)
     }
 }
 
-/* The number at a place where the last one was *last. */
-static uint32_t read_number(reader *in, uint32_t *last)
+/* The number at a place from 1 on, which becomes the latest; 0 gives a new one. */
+static unsigned use(recent *known, uint32_t place)
 {
-    uint32_t difference = read_varint(&in->numbers); /* the sign is its lowest bit */
-    return *last += difference >> 1 ^ (0 - (difference & 1));
+    unsigned number = place == 0 ? known->n + 1 : known->numbers[place - 1];
+    memmove(&known->numbers[1], &known->numbers[0],
+            (place == 0 ? known->n++ : place - 1) * sizeof known->numbers[0]);
+    known->numbers[0] = (uint16_t)number;
+    return number;
 }
 
-/* A number's place: which number of the line it is, and the character before it. Returns the end. */
-static char *restore_text(reader *in, char *out)
+static char *put_decimal(char *out, unsigned number)
 {
-    uint32_t last[16][128];
-    unsigned n = 0;
-    memset(last, 0, sizeof last);
-    for (char byte; (byte = (char)*in->bytes++) != 0;) {
-        if (byte == NUMBER) {
-            out += sprintf(out, "%u", (unsigned)read_number(in, &last[n++ % 16][out[-1] & 127]));
-            continue;
-        }
-        *out++ = byte;
-        if (byte == '{') { /* functions are often alike */
-            memset(last, 0, sizeof last);
-        }
-        n = byte == '\n' ? 0 : n;
+    char digits[10];
+    int n = 0;
+    do {
+        digits[n++] = (char)('0' + number % 10);
+    } while ((number /= 10) > 0);
+    while (n > 0) {
+        *out++ = digits[--n];
     }
-    *out = 0;
     return out;
 }
 
-/* An operand's place: the opcode, and which operand it is (SPIR-V specification, 2.3). Returns the end. */
-static char *restore_words(reader *in, char *out)
+/* The registers and labels of PTX, of which each function has its own: NUMBERED of embed.py. */
+static const char *const names[] = {NULL, "%p", "%rs", "%r", "%rd", "%f", "%fd", "$L"};
+#define KINDS (sizeof names / sizeof names[0])
+
+static void restore_text(const usm_kernel_source *source, char *out, recent *known)
 {
-    uint32_t last[512][16], *word = (uint32_t *)(void *)out;
-    memset(last, 0, sizeof last);
-    for (int i = 0; i < 5; i++) {
-        *word++ = read_varint(&in->numbers);
-    }
-    for (uint32_t opcode; (opcode = read_varint(&in->bytes)) != 0;) {
-        uint32_t count = read_varint(&in->bytes);
-        *word++ = count << 16 | opcode;
-        for (uint32_t i = 1; i < count; i++) {
-            *word++ = read_number(in, &last[opcode % 512][i % 16]);
+    const uint8_t *data = source->data, *numbers = source->numbers;
+    for (const char *end = out + source->size; out < end;) {
+        uint8_t byte = *data++;
+        if (byte < KINDS) {
+            for (const char *name = names[byte]; *name != 0; name++) {
+                *out++ = *name;
+            }
+            out = put_decimal(out, use(&known[byte], read_varint(&numbers)));
+            continue;
+        }
+        *out++ = (char)byte;
+        if (byte == '\n' && *data == '{') {
+            for (unsigned i = 0; i < KINDS; i++) {
+                known[i].n = 0;
+            }
         }
     }
-    return (char *)word;
 }
 
-static size_t with_padding(const usm_kernel_source *source)
+/* Operands: differences from the last one in the same place (SPIR-V specification, 2.3). */
+static void restore_words(const usm_kernel_source *source, char *out)
 {
-    return (sizeof *source + source->size + sizeof(uint32_t)) / sizeof(uint32_t) * sizeof(uint32_t);
+    uint32_t last[512][16], *word = (uint32_t *)(void *)out, *end = word + source->size / sizeof *word;
+    const uint8_t *data = source->data, *numbers = source->numbers;
+    memset(last, 0, sizeof last);
+    for (int i = 0; i < 5; i++) {
+        *word++ = read_varint(&numbers);
+    }
+    while (word < end) {
+        uint32_t opcode = read_varint(&data), count = read_varint(&data);
+        *word++ = count << 16 | opcode;
+        for (uint32_t i = 1; i < count; i++) {
+            uint32_t difference = read_varint(&numbers); /* the sign is its lowest bit */
+            *word++ = last[opcode % 512][i % 16] += difference >> 1 ^ (0 - (difference & 1));
+        }
+    }
+}
+
+char *usm_kernel_restore(const usm_kernel_source *const *sources, int n, size_t *size)
+{
+    *size = 0;
+    for (int i = 0; i < n; i++) {
+        *size += sources[i]->size;
+    }
+    char *restored = usm_malloc(*size + 1), *at = restored;
+    recent *known = restored == NULL ? NULL : usm_malloc(KINDS * sizeof *known);
+    if (known == NULL) {
+        free(restored);
+        return NULL;
+    }
+    for (int i = 0; i < n; at += sources[i++]->size) {
+        if (sources[i]->form == USM_KERNEL_SPIRV) {
+            restore_words(sources[i], at);
+        } else {
+            restore_text(sources[i], at, known);
+        }
+    }
+    *at = 0;
+    free(known);
+    return restored;
 }
 
 /* NULL if memory ran out. */
-static usm_kernel_source *restore(usm_kernel_form form)
+static usm_kernel_source *decode(usm_kernel_form form)
 {
     const usm_kernel_archive *archive = &usm_kernel_archives[form];
-    uint8_t *decoded = usm_malloc(archive->size);
-    usm_kernel_source *first = decoded == NULL ? NULL : usm_malloc(archive->restored), *at = first;
+    size_t table = (archive->n + 1) * sizeof(usm_kernel_source);
+    usm_kernel_source *first = usm_malloc(table + archive->size);
     if (first != NULL) {
+        uint8_t *decoded = (uint8_t *)first + table;
         usm_lzma_decode(archive->stream, decoded, archive->size);
-        reader in = {decoded, decoded + archive->numbers_at};
-        for (size_t length; (length = strlen((const char *)in.bytes)) > 0;) {
-            memset(at->name, 0, sizeof at->name);
-            memcpy(at->name, in.bytes, length);
-            in.bytes += length + 1;
-            char *end = form == USM_KERNEL_SPIRV ? restore_words(&in, at->data) : restore_text(&in, at->data);
-            at->size = (uint32_t)(end - at->data);
-            at = (usm_kernel_source *)(void *)((char *)at + with_padding(at));
+        const uint8_t *index = decoded, *data = decoded + archive->data_at,
+                      *numbers = decoded + archive->numbers_at;
+        for (uint32_t i = 0; i < archive->n; i++) {
+            const char *name = (const char *)index;
+            index += strlen(name) + 1;
+            first[i] = (usm_kernel_source){name, data, numbers, read_varint(&index), form};
+            data += read_varint(&index);
+            numbers += read_varint(&index);
         }
-        at->size = 0;
+        first[archive->n].name = NULL;
     }
-    free(decoded);
     return first;
 }
 
 const usm_kernel_source *usm_kernel_sources(usm_kernel_form form)
 {
-    static _Atomic(usm_kernel_source *) restored[USM_KERNEL_FORMS];
-    usm_kernel_source *known = atomic_load_explicit(&restored[form], memory_order_acquire);
-    usm_kernel_source *ours = known == NULL ? restore(form) : NULL;
-    if (ours == NULL || atomic_compare_exchange_strong_explicit(&restored[form], &known, ours,
+    static _Atomic(usm_kernel_source *) decoded[USM_KERNEL_FORMS];
+    usm_kernel_source *known = atomic_load_explicit(&decoded[form], memory_order_acquire);
+    usm_kernel_source *ours = known == NULL ? decode(form) : NULL;
+    if (ours == NULL || atomic_compare_exchange_strong_explicit(&decoded[form], &known, ours,
                                                                 memory_order_acq_rel, memory_order_acquire)) {
         return ours != NULL ? ours : known;
     }
@@ -119,16 +156,10 @@ const usm_kernel_source *usm_kernel_sources(usm_kernel_form form)
     return known;
 }
 
-const usm_kernel_source *usm_kernel_source_next(const usm_kernel_source *source)
-{
-    source = (const usm_kernel_source *)(const void *)((const char *)source + with_padding(source));
-    return source->size > 0 ? source : NULL;
-}
-
 const usm_kernel_source *usm_kernel_source_named(const usm_kernel_source *source, const char *name)
 {
-    while (source != NULL && strcmp(source->name, name) != 0) {
-        source = usm_kernel_source_next(source);
+    while (source->name != NULL && strcmp(source->name, name) != 0) {
+        source++;
     }
-    return source;
+    return source->name != NULL ? source : NULL;
 }

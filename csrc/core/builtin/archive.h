@@ -10,35 +10,41 @@
 
 typedef enum usm_kernel_form {
     USM_KERNEL_OPENCL, /* csrc/kernels/src/NAME.cl with its headers in place */
-    USM_KERNEL_PTX,    /* modules, and the pieces that casts are put together from (csrc/kernels/README.md) */
-    USM_KERNEL_SPIRV,
+    USM_KERNEL_PTX,    /* single kernels, and the pieces that casts are put together from
+                          (csrc/kernels/README.md) */
+    USM_KERNEL_SPIRV,  /* modules */
     USM_KERNEL_FORMS
 } usm_kernel_form;
 
 typedef struct usm_kernel_source {
-    uint32_t size; /* bytes of data; 0 behind the last source of a form */
-    char name[28];
-    char data[]; /* aligned to words; text has a 0 behind it, which size does not count */
+    const char *name; /* NULL behind the last source of a form */
+    const uint8_t *data, *numbers;
+    uint32_t size; /* bytes, once it is restored */
+    usm_kernel_form form;
 } usm_kernel_source;
 
 /* Written by the build. */
 typedef struct usm_kernel_archive {
     const uint8_t *stream; /* usm_lzma_decode */
-    uint32_t size;         /* of what is decoded: bytes, from numbers_at on the numbers */
-    uint32_t numbers_at;
-    uint32_t restored; /* bytes of all sources as they are in memory */
+    uint32_t size;         /* of what is decoded, in bytes: for each of the */
+    uint32_t n;            /* sources its name, and how many bytes it, its data and its numbers have; */
+    uint32_t data_at;      /* all data; */
+    uint32_t numbers_at;   /* all numbers */
 } usm_kernel_archive;
 
 extern const usm_kernel_archive usm_kernel_archives[USM_KERNEL_FORMS];
 
 /*
- * The first source of a form; the first call decompresses all of them, which takes milliseconds, and keeps
- * them for the life of the process. NULL if memory ran out. Any thread, no lock.
+ * The sources of a form; the first call decompresses all of them, which takes milliseconds, and keeps them
+ * for the life of the process. NULL if memory ran out. Any thread, no lock.
  */
 const usm_kernel_source *usm_kernel_sources(usm_kernel_form form);
-/* NULL behind the last one. */
-const usm_kernel_source *usm_kernel_source_next(const usm_kernel_source *source);
 /* That or a later one of this name, or NULL. */
 const usm_kernel_source *usm_kernel_source_named(const usm_kernel_source *source, const char *name);
+/*
+ * Sources, one behind the other, as they were before the build, in memory from malloc, with a 0 behind them
+ * that *size does not count. NULL if memory ran out.
+ */
+char *usm_kernel_restore(const usm_kernel_source *const *sources, int n, size_t *size);
 
 #endif

@@ -34,11 +34,11 @@ void usm_builtin_value(usm_builtin *builtin, const void *value, size_t size)
     }
 }
 
-/* A program of a place: all kernels of a module come from it. */
+/* A program of a place: all kernels of a module come from it, but with PTX, where each is built alone. */
 struct usm_builtin_program {
     struct usm_builtin_program *next;
     usm_program *program;
-    char key[]; /* "module options cast" */
+    char key[]; /* "module options cast function" */
 };
 
 static const usm_builtin_store *builtin_store;
@@ -104,7 +104,7 @@ static usm_status build_program(usm_place *place, const usm_builtin *builtin, us
         status = usm_error_driver(error, USM_DRIVER, place->context->backend->name, 0, "",
                                   "the driver does not build the kernels %s: %.480s", builtin->module, log);
     }
-    free(source.composed);
+    free(source.restored);
     free(log);
     return status;
 }
@@ -113,11 +113,12 @@ static usm_status build_program(usm_place *place, const usm_builtin *builtin, us
 static usm_status get_program(usm_place *place, const usm_builtin *builtin, usm_program **out,
                               usm_error *error)
 {
-    char key[160];
+    char key[192];
     const usm_cast *cast = &builtin->cast;
-    int length =
-        snprintf(key, sizeof key, "%s %s %u %u %u", builtin->module,
-                 builtin->options != NULL ? builtin->options : "", cast->dst, cast->src, cast->unaligned);
+    bool alone = place->context->backend->builtin_language == USM_LANGUAGE_PTX;
+    int length = snprintf(key, sizeof key, "%s %s %u %u %u %s", builtin->module,
+                          builtin->options != NULL ? builtin->options : "", cast->dst, cast->src,
+                          cast->unaligned, alone ? usm_builtin_function(place, builtin) : "");
     usm_builtin_program *program = atomic_load_explicit(&place->builtin_programs, memory_order_acquire);
     for (; program != NULL; program = program->next) {
         if (strcmp(program->key, key) == 0) {

@@ -86,37 +86,34 @@ static const usm_kernel_source *find_spirv(const usm_kernel_source *all, const u
     return wide != NULL ? wide : usm_kernel_source_named(all, name);
 }
 
-/* The walk over the axes, with what converts one element in front of it. */
-static usm_status compose_cast(const usm_kernel_source *all, const usm_cast *cast, usm_builtin_source *source,
-                               usm_error *error)
+/* The sources that the program consists of, three at most: of PTX each kernel alone. Returns how many. */
+static int find_sources(const usm_kernel_source *all, usm_kernel_form form, const usm_place *place,
+                        const usm_builtin *builtin, usm_builtin_source *source,
+                        const usm_kernel_source **found)
 {
-    char element[40];
-    snprintf(element, sizeof element, "cast %s %s", name_of(cast->dst), name_of(cast->src));
-    const usm_kernel_source *parts[] = {usm_kernel_source_named(all, "head"),
-                                        usm_kernel_source_named(all, element),
-                                        usm_kernel_source_named(all, "cast")};
-    size_t size = 0;
-    for (int i = 0; i < 3; i++) {
-        size += parts[i]->size;
+    int n = 0;
+    if (form == USM_KERNEL_OPENCL) {
+        found[n++] = find_opencl(all, place, builtin, source);
+    } else if (form == USM_KERNEL_SPIRV) {
+        found[n++] = find_spirv(all, place, builtin, source);
+    } else {
+        found[n++] = usm_kernel_source_named(all, "head");
+        if (usm_builtin_is_cast(builtin)) {
+            char element[40];
+            snprintf(element, sizeof element, "cast %s %s", name_of(builtin->cast.dst),
+                     name_of(builtin->cast.src));
+            found[n++] = usm_kernel_source_named(all, element);
+        }
+        found[n++] = usm_kernel_source_named(all, usm_builtin_function(place, builtin));
     }
-    char *at = source->composed = usm_malloc(size + 1);
-    if (at == NULL) {
-        return usm_error_memory(error, size + 1, "a kernel");
-    }
-    for (int i = 0; i < 3; i++) {
-        memcpy(at, parts[i]->data, parts[i]->size + 1);
-        at += parts[i]->size;
-    }
-    source->program.data = source->composed;
-    source->program.size = size;
-    return USM_OK;
+    return n;
 }
 
 usm_status usm_builtin_source_find(const usm_place *place, const usm_builtin *builtin,
                                    usm_builtin_source *source, usm_error *error)
 {
     source->options[0] = 0;
-    source->composed = NULL;
+    source->restored = NULL;
     source->program = (usm_program_source){
         .language = place->context->backend->builtin_language, .options = source->options, .own = true};
     if (source->program.language == USM_LANGUAGE_BUILTIN) {
@@ -125,22 +122,15 @@ usm_status usm_builtin_source_find(const usm_place *place, const usm_builtin *bu
     usm_kernel_form form = source->program.language == USM_LANGUAGE_OPENCL  ? USM_KERNEL_OPENCL
                            : source->program.language == USM_LANGUAGE_SPIRV ? USM_KERNEL_SPIRV
                                                                             : USM_KERNEL_PTX;
-    const usm_kernel_source *all = usm_kernel_sources(form);
+    const usm_kernel_source *all = usm_kernel_sources(form), *found[3];
     if (all == NULL) {
-        return usm_error_memory(error, usm_kernel_archives[form].restored, "the sources of kernels");
+        return usm_error_memory(error, usm_kernel_archives[form].size, "the sources of kernels");
     }
-    if (form == USM_KERNEL_PTX && usm_builtin_is_cast(builtin)) {
-        return compose_cast(all, &builtin->cast, source, error);
-    }
-    const usm_kernel_source *found = form == USM_KERNEL_OPENCL ? find_opencl(all, place, builtin, source)
-                                     : form == USM_KERNEL_SPIRV
-                                         ? find_spirv(all, place, builtin, source)
-                                         : usm_kernel_source_named(all, builtin->module);
-    if (found == NULL) {
+    int n = find_sources(all, form, place, builtin, source, found);
+    if (found[n - 1] == NULL) {
         return usm_error_set(error, USM_VALUE, "%s has no kernel %s", place->device->info.name,
                              builtin->module);
     }
-    source->program.data = found->data;
-    source->program.size = found->size;
-    return USM_OK;
+    source->program.data = source->restored = usm_kernel_restore(found, n, &source->program.size);
+    return source->restored != NULL ? USM_OK : usm_error_memory(error, source->program.size, "a kernel");
 }

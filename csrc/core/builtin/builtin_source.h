@@ -5,9 +5,9 @@
 #include "builtin.h"
 
 typedef struct usm_builtin_source {
-    usm_program_source program; /* `data` is constant, or `composed`; `options` is below */
+    usm_program_source program; /* of `restored` and `options` */
     char options[256];
-    char *composed; /* free() releases it */
+    char *restored; /* free() releases it; NULL for the host */
 } usm_builtin_source;
 
 /* In the form that the backend of the place takes. The host's own have no source. Any thread, no lock. */

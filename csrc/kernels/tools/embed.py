@@ -22,10 +22,16 @@ INCLUDE = re.compile(r'^#include "(.*)"$')
 OPERATIONS = runpy.run_path(str(KERNELS / "operations.py"))
 # Headers that no file holds.
 WRITTEN = {"operations.h": OPERATIONS["header"], "costly.h": OPERATIONS["costly"]}
-# Numbers of registers, labels, parameters and offsets in PTX; NUMBER stands for them.
-NUMBERS = re.compile(r"((?:%[a-z]+|BB|_|\+))(0|[1-9]\d{0,8})(?!\d)")
-NUMBER = "\1"
-NAME_SIZE = 28
+# Registers and labels of PTX, which make_ptx.py numbers as they appear. In the archive, the byte of that place in
+# this list, from 1 on, stands for one, and its number is apart.
+NUMBERED = ("%p", "%rs", "%r", "%rd", "%f", "%fd", "$L")
+REGISTER = re.compile(r"(%p|%rs|%rd|%r|%fd|%f|\$L)([1-9]\d*)(?!\w)")
+# What stands for itself at the beginning of a line of PTX: a variable, a function, a kernel.
+ITEM = re.compile(r"^(?=\.(?:const|func|global|shared|visible)\b)", re.M)
+ITEM_NAME = re.compile(
+    r"\.(?:entry|func(?: \(.*?\))?) (\w+)|\.(?:const|global|shared) [^=;\[]*?(\w+)\s*[\[=;]"
+)
+RECENT = 4096  # as in csrc/core/builtin/archive.c
 # Parameters as in csrc/core/base/lzma.h.
 LZMA = {"id": lzma.FILTER_LZMA1, "lc": 3, "lp": 0, "pb": 0, "dict_size": 1 << 22, "nice_len": 273}
 LZMA |= {"mode": lzma.MODE_NORMAL, "mf": lzma.MF_BT4, "depth": 1000}
@@ -54,13 +60,30 @@ def kernel_sources():
 
 
 def ptx_texts():
-    """{name: text} of what make_ptx.py wrote; the pieces of a file by the comments between them."""
-    texts = {}
+    """{name: text}: each kernel with what it needs, by its name; the head of a module; elements of casts."""
+    texts = {"head": (GENERATED / "ptx" / "head.ptx").read_text(encoding="utf-8")}
+    elements = (GENERATED / "ptx" / "cast_elements.ptx").read_text(encoding="utf-8")
+    _, *pieces = re.split(r"^// (.*)\n", elements, flags=re.M)
+    texts |= dict(zip(pieces[::2], pieces[1::2], strict=True))
     for path in sorted(GENERATED.glob("ptx/*.ptx")):
-        whole, *pieces = re.split(r"^// (.*)\n", path.read_text(encoding="utf-8"), flags=re.M)
-        texts |= {path.stem: whole} if whole else {}
-        texts |= dict(zip(pieces[::2], pieces[1::2], strict=True))
+        if path.stem not in ("head", "cast_elements"):
+            texts |= ptx_kernels(path.read_text(encoding="utf-8").removeprefix(texts["head"]))
     return texts
+
+
+def ptx_kernels(text):
+    """{name: text} of the kernels of a module, each with the variables and functions that it needs."""
+    items = [(ITEM_NAME.search(item).expand(r"\1\2"), item) for item in ITEM.split(text)[1:]]
+    needs = {name: set() for name, _ in items}
+    for name, item in items:
+        needs[name] |= set(re.findall(r"\w+", item)) & needs.keys() - {name}
+    kernels = {}
+    for kernel in (name for name, item in items if ".entry" in item):
+        needed = {kernel}
+        while more := set().union(*(needs[name] for name in needed)) - needed:
+            needed |= more
+        kernels[kernel] = "".join(item for name, item in items if name in needed)
+    return kernels
 
 
 def without_comments(text):
@@ -81,64 +104,64 @@ def varint(number):
 class Archive:
     """Sources of one form, as csrc/core/builtin/archive.c restores them.
 
-    `data` has the texts and opcodes, `numbers` the numbers in them: each as the difference from the last one
-    in the same place, which is what makes them small.
+    `data` has the texts and opcodes, `numbers` the numbers in them, which compress better apart from the rest.
     """
 
     def __init__(self):
-        self.data, self.numbers, self.restored = bytearray(), bytearray(), 4
+        self.index, self.data, self.numbers, self.n = bytearray(), bytearray(), bytearray(), 0
 
-    def begin(self, name, size):
-        assert len(name) < NAME_SIZE, name
-        self.data += name.encode() + b"\0"
-        self.restored += 4 + NAME_SIZE + size // 4 * 4 + 4
-        self.last = {}
-
-    def put_number(self, place, number):
-        difference = number - self.last.get(place, 0) & 0xFFFFFFFF
-        self.last[place] = number
-        self.numbers += varint((difference << 1 ^ -(difference >> 31)) & 0xFFFFFFFF)
+    def end(self, name, size, data, numbers):
+        self.n += 1
+        self.index += name.encode() + b"\0" + varint(size) + varint(len(data)) + varint(len(numbers))
+        self.data += data
+        self.numbers += numbers
 
     def add_text(self, name, text):
-        self.begin(name, len(text.encode()))
-        assert NUMBER not in text, name
-        for line in text.splitlines(keepends=True):
-            at, place = 0, 0
-            for match in NUMBERS.finditer(line):
-                self.put_text(line[at : match.start(2)] + NUMBER)
-                self.put_number((place % 16, match[1][-1]), int(match[2]))
-                at, place = match.end(), place + 1
-            self.put_text(line[at:])
-        self.data += b"\0"
-
-    def put_text(self, text):
-        self.data += text.encode()
-        if "{" in text:  # functions are often alike
-            self.last = {}
+        """A register is written as how many others of its kind were named since it was: 1 the last, 0 a new one."""
+        data, numbers, at = bytearray(), bytearray(), 0
+        for function in re.split(r"(?<=\n)(?={)", text):
+            recent, at = {kind: [] for kind in NUMBERED}, 0
+            for match in REGISTER.finditer(function):
+                known, number = recent[match[1]], int(match[2])
+                data += function[at : match.start()].encode() + bytes([1 + NUMBERED.index(match[1])])
+                at = match.end()
+                if number <= len(known):
+                    place = known.index(number)
+                    numbers += varint(place + 1)
+                    known.insert(0, known.pop(place))
+                else:
+                    assert number == len(known) + 1 < RECENT, (name, match[0])
+                    numbers += b"\0"
+                    known.insert(0, number)
+            data += function[at:].encode()
+        self.end(name, len(text.encode()), data, numbers)
 
     def add_spirv(self, name, module):
-        self.begin(name, len(module))
+        """An operand is written as its difference from the last one in the same place of such an instruction."""
+        data, last = bytearray(), {}
         words = struct.unpack(f"<{len(module) // 4}I", module)
-        self.numbers += b"".join(map(varint, words[:5]))
-        at = 5
+        numbers, at = bytearray(b"".join(map(varint, words[:5]))), 5
         while at < len(words):
             opcode, count = words[at] & 0xFFFF, words[at] >> 16
-            self.data += varint(opcode) + varint(count)
+            data += varint(opcode) + varint(count)
             for i in range(1, count):
-                self.put_number((opcode % 512, i % 16), words[at + i])
+                place, number = (opcode % 512, i % 16), words[at + i]
+                difference = number - last.get(place, 0) & 0xFFFFFFFF
+                last[place] = number
+                numbers += varint((difference << 1 ^ -(difference >> 31)) & 0xFFFFFFFF)
             at += count
-        self.data += b"\0"
+        self.end(name, len(module), data, numbers)
 
     def c_rows(self, form):
         """The array of the compressed stream, and the row of usm_kernel_archives."""
-        whole = bytes(self.data) + b"\0" + bytes(self.numbers)
+        whole = bytes(self.index) + bytes(self.data) + bytes(self.numbers)
         stream = lzma.compress(whole, format=lzma.FORMAT_RAW, filters=[LZMA])
         lines = "".join(
             f"    {', '.join(map(str, stream[i : i + 24]))},\n" for i in range(0, len(stream), 24)
         )
         return (
             f"static const uint8_t {form}[] = {{\n{lines}}};\n",
-            f"    {{{form}, {len(whole)}, {len(self.data) + 1}, {self.restored}}},\n",
+            f"    {{{form}, {len(whole)}, {self.n}, {len(self.index)}, {len(self.index) + len(self.data)}}},\n",
         )
 
 

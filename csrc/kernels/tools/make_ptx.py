@@ -146,8 +146,29 @@ def compile(nvrtc, source, *options):
     said = text.value.decode()
     if code != 0:
         raise SystemExit(said)
-    said = re.sub(r"^\s*//.*\n", "", said, flags=re.M)
-    return re.sub(r"\n{2,}", "\n", said).lstrip("\n")
+    return tidied(said)
+
+
+def tidied(ptx):
+    """Without comments, with short names; registers and labels of each function numbered as they appear."""
+    ptx = re.sub(r"[ \t]*//.*", "", ptx)
+    ptx = re.sub(r"(?<=\S)[ \t]+", " ", re.sub(r"[ \t]+$", "", ptx, flags=re.M))
+    ptx = re.sub(r"\n{2,}", "\n", ptx).lstrip("\n").replace("$L__BB", "$L")
+    ptx = re.sub(r"\b\w+_param_(\d+)\b", r"a\1", ptx)
+    for i, name in enumerate(dict.fromkeys(re.findall(r"\b_Z\w+", ptx))):
+        ptx = re.sub(rf"\b{name}\b", f"usm_own_{i}", ptx)
+    return "".join(map(renumbered, re.split(r"(?<=\n)(?={)", ptx)))
+
+
+def renumbered(function):
+    numbers = {}
+
+    def renumber(match):
+        kind = match[1]
+        known = numbers.setdefault(kind, {})
+        return f"{kind}{known.setdefault(match[2], len(known) + 1)}"
+
+    return re.sub(r"(%p|%rs|%rd|%r|%fd|%f|\$L(?=\d+_))([1-9]\d*|\d+_\d+)(?!\w)", renumber, function)
 
 
 def without_spaces(name):
