@@ -158,6 +158,17 @@ def references(name: str, dtype: str, n: int) -> list[tuple[int, Any, Any]]:
     return found
 
 
+def with_kernels(queue: usmpy.Queue) -> usmpy.Queue:
+    """A queue on which the driver's compiler builds the built-in kernels.
+
+    The host's loops replace these on OpenCL devices that are the host's processors, but not on parts of them.
+    """
+    device = queue.device
+    if device.backend != "opencl" or device.device_type != "cpu" or device.max_compute_units < 2:
+        return queue
+    return usmpy.Queue(device.create_sub_devices(1)[0])
+
+
 def largest_error(name: str, dtype: str, queue: usmpy.Queue, n: int, function: Any = None) -> float:
     """In ulps; infinite where a result is NaN or infinite and ought not to be. `function`: not usmpy's."""
     arrays = [usmpy.asarray(x, queue=queue, copy=True) for x in arguments(name, dtype, n)]
