@@ -286,7 +286,7 @@ RARE = {
     "py": "errors module",
     "py/objects": "context device memory notifier trace",
     "py/arrays": "from_python",
-    "py/exchange": "c_api interface_dict native pointer stream sycl sycl_interface",
+    "py/exchange": "bytes c_api interface_dict native pointer stream sycl sycl_interface",
     "py/programs": "build program",
     "backends/host": "device library memory",
 }

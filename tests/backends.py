@@ -165,6 +165,7 @@ MINIMAL = PARTLESS | {
     "test_late_commands.py": PROGRAMS,
     "test_launch": PROGRAMS,
     "test_numerics.py::test_kernel": PROGRAMS,
+    "test_pickle_arrays.py::test_programs_and_kernels": PROGRAMS,
     "test_random.py": PROGRAMS,
     "test_reduction_kernel.py": PROGRAMS,
     "test_scan_kernel.py": PROGRAMS,
@@ -192,12 +193,15 @@ PLACEMENT = frozenset(
         "test_launch_order",
         "test_memory",
         "test_order",
+        "test_pickle_arrays",
         "test_placement",
         "test_queue",
     }
 )
 # A second root device differs less than a sub-device: only names of devices and copies between them.
-SECOND = frozenset(f"test_{name}" for name in ("context", "copy", "device", "dlpack_export", "placement"))
+SECOND = frozenset(
+    f"test_{name}" for name in ("context", "copy", "device", "dlpack_export", "pickle_arrays", "placement")
+)
 if os.environ.get("USMPY_TEST_ALL_FILES"):
     PLACEMENT = SECOND = None
 

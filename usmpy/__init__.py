@@ -203,6 +203,7 @@ from ._prebuild import prebuild
 from ._sets import isin, searchsorted, unique_all, unique_counts, unique_inverse, unique_values
 from ._statistics import clip, diff, mean, std, var
 from ._trace import Trace, trace
+from ._unpickle import unpickle_device
 from .errors import (
     AxisError,
     BackendUnavailable,
@@ -432,6 +433,7 @@ __all__ = [
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "unpickle_device",
     "unstack",
     "var",
     "vecdot",

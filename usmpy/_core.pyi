@@ -647,7 +647,12 @@ class Device:
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by `filter_string`: unpickling gives the device of that name, with its cached queue."""
+        """Pickle by `filter_string`: unpickling gives the device of that name, with its cached queue.
+
+        Notes
+        -----
+        Unpickling raises `DeviceNotFound` where there is no such device; `unpickle_device` takes another one.
+        """
 
 @final
 class Context:
@@ -1486,6 +1491,16 @@ class Program:
         """Attributes and names of kernels."""
     def _ipython_key_completions_(self) -> list[str]:
         """Names of kernels, for completion of program["..."]."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by source, language, options and device: unpickling builds it, or loads it from the cache.
+
+        Raises
+        ------
+        DeviceNotFound
+            By unpickling: the device is missing; `unpickle_device` takes another one.
+        BuildError, ValueError
+            By unpickling: the source does not build there, or the device does not take the language.
+        """
 
 @final
 class Kernel:
@@ -1615,6 +1630,14 @@ class Kernel:
         >>> kernel = usmpy.Program(source, device="host").f
         >>> kernel.preferred_work_group_size_multiple("host") >= 1
         True
+        """
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by program, name and parameters.
+
+        Raises
+        ------
+        TypeError
+            The kernel is a function in memory (`from_pointer`), whose address means nothing elsewhere.
         """
     @classmethod
     def from_pointer(
@@ -1899,6 +1922,11 @@ class Event:
         >>> usmpy.Event.wait_all([queue.barrier() for queue in queues])
         """
     def __await__(self) -> Generator[Any, None, Any]: ...
+    def __reduce__(self) -> NoReturn:
+        """Events are not pickled: TypeError, since no other process can wait for work of this one.
+
+        Arrays are pickled after the work on them has completed.
+        """
 
 # Data types.
 
@@ -3497,12 +3525,13 @@ class USMArray:
         '1.23'
         """
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
-        """Pickled by elements and place (filter_string). Waits for pending work.
+        """Pickle by elements and place (`Device.filter_string`), after pending work.
 
         Parameters
         ----------
         protocol : int
-            From 5 on, the data are not copied a second time.
+            From 5 on, the data are a `pickle.PickleBuffer`: the array's own memory if the host can read it
+            and the array is contiguous, else one copy in memory that the host can read.
 
         Raises
         ------
@@ -3511,7 +3540,11 @@ class USMArray:
 
         Notes
         -----
-        Unpickling raises what Device() raises where the place is missing.
+        Unpickling uses the memory of a buffer in place on processors that can use all memory of the process
+        (`Device.has_usm_system`, such as the host) if its address is a multiple of the item size. The array
+        keeps the buffer alive, and is read-only if the buffer is. Otherwise the data are copied once.
+        Unpickling raises `DeviceNotFound` if the device is missing (`unpickle_device` takes another one), and
+        ValueError if the buffer is of another size than the array.
         """
 
 @final
@@ -9728,6 +9761,22 @@ def _peek(x: USMArray, /) -> Any:
 
 def _reinterpret(x: USMArray, dtype: _DTypeLike, /) -> USMArray:
     """View of x with elements of another dtype of as many bits. ValueError where the sizes differ."""
+
+def _to_bytes(x: USMArray, /) -> USMArray:
+    """The bytes of x in one dimension, which the host reads and on which no work is pending.
+
+    x's own memory if the host reads it and x is contiguous, else a copy, column-major if x is only that.
+    """
+
+def _adopt_bytes(data: Buffer, usm_type: _UsmType, /) -> USMArray:
+    """The bytes of a contiguous buffer in one dimension, without a copy; read-only if the buffer is.
+
+    Memory of a USMArray of this kind stays memory of that array's allocation; other memory becomes memory of
+    the host device. BufferError, or what else its exporter raises, if the buffer has gaps.
+    """
+
+def _of_bytes(x: USMArray, dtype: _DTypeLike, shape: tuple[int, ...], order: _Order, /) -> USMArray:
+    """The bytes of x as elements of a type and shape. ValueError where their numbers of bytes differ."""
 
 def _set_default_device(device: Device, /) -> None:
     """Creation functions that name no place use `device` from now on. TypeError for other objects."""

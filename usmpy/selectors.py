@@ -116,7 +116,7 @@ def _report(backend: str) -> _BackendReport:
     return _backends(backend)[0]
 
 
-def _is_backend(name: str) -> bool:
+def is_backend(name: str) -> bool:
     """Builds for tests have more backends than BACKENDS, which only their names find."""
     return name in BACKENDS or (name.isidentifier() and bool(_backends(name)))
 
@@ -139,7 +139,7 @@ def _parse_filter(text: str, selector: str, source: str) -> _Filter:
         word = _ALIASES.get(part.strip(), part.strip())
         name, bracket, platform = word.partition("[")
         number = re.fullmatch(r"(\d+)((?:\.\d+@\d+)*)", word)
-        if _is_backend(name.strip()) and (
+        if is_backend(name.strip()) and (
             not bracket or re.fullmatch(r"[^\[\]]*[^\[\]\s][^\[\]]*\]", platform)
         ):
             kind = 1

@@ -154,6 +154,8 @@ usmpy_array *usmpy_array_duplicate(usmpy_array *src, PyObject *queue_object, usm
  * already. New reference.
  */
 usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array);
+/* The same in one block: a compact copy if the array has gaps, in its order if that is column-major. */
+usmpy_array *usmpy_array_readable_block(usmpy_state *state, usmpy_array *array);
 
 /* The one element of a view of integers on the queue, as an int, after a wait. NULL with an exception. */
 PyObject *usmpy_read_integer(usmpy_state *state, PyObject *queue, const usm_view *element);

@@ -54,15 +54,17 @@ static int wait_for_copy(usmpy_state *state, usmpy_array *copy, purpose purpose)
     return -1;
 }
 
-static usmpy_array *readable(usmpy_state *state, usmpy_array *array, purpose purpose)
+/* compact: the elements are to be one block. */
+static usmpy_array *readable(usmpy_state *state, usmpy_array *array, purpose purpose, bool compact)
 {
     /* A failure that exists already is raised here. A copy would be skipped because of it, and fail too. */
     if ((purpose == DISPLAY || !usm_alloc_is_busy(array->alloc)) && wait_to_read(state, array, purpose) < 0) {
         return NULL;
     }
     usmpy_array *source = (usmpy_array *)Py_NewRef(array);
-    if (!usm_alloc_host_reads(array->alloc)) {
-        Py_SETREF(source, host_copy(state, array, 'C'));
+    bool has_gaps = (array->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) == 0;
+    if (!usm_alloc_host_reads(array->alloc) || (compact && has_gaps)) {
+        Py_SETREF(source, host_copy(state, array, compact ? 'A' : 'C'));
         if (source == NULL) {
             return NULL;
         }
@@ -77,7 +79,12 @@ static usmpy_array *readable(usmpy_state *state, usmpy_array *array, purpose pur
 
 usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array)
 {
-    return readable(state, array, VALUES);
+    return readable(state, array, VALUES, false);
+}
+
+usmpy_array *usmpy_array_readable_block(usmpy_state *state, usmpy_array *array)
+{
+    return readable(state, array, VALUES, true);
 }
 
 static PyObject *element(usmpy_state *state, usmpy_array *array, int64_t offset)
@@ -184,7 +191,7 @@ static PyObject *lists(PyObject *self, purpose purpose)
     if (usmpy_check_unpacked((usmpy_array *)self, "tolist()") < 0) {
         return NULL;
     }
-    usmpy_array *source = readable(state, (usmpy_array *)self, purpose);
+    usmpy_array *source = readable(state, (usmpy_array *)self, purpose, false);
     PyObject *list = source == NULL ? NULL : nested_list(state, source, 0, 0);
     Py_XDECREF(source);
     return list;

@@ -38,8 +38,7 @@ usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
     return format[0] == '?' && itemsize == 1 ? USM_BOOL : USM_NO_DTYPE;
 }
 
-/* A new array over the buffer; its allocation takes over the keep, unless this fails. */
-static usmpy_array *make_array(usmpy_state *state, const Py_buffer *view, usm_keep *keep)
+usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, usm_kind kind, usm_keep *keep)
 {
     usm_dtype dtype = usmpy_dtype_of_format(view->format, view->itemsize);
     if (dtype == USM_NO_DTYPE || usm_dtype_table[dtype].itemsize != view->itemsize) {
@@ -86,7 +85,7 @@ static usmpy_array *make_array(usmpy_state *state, const Py_buffer *view, usm_ke
         status = usm_error_set(&error, USM_BUFFER, "the buffer's strides reach beyond any address");
     }
     if (status == USM_OK) {
-        status = usm_alloc_import(usmpy_queue_of(queue)->place, USM_HOST, (char *)view->buf + low,
+        status = usm_alloc_import(usmpy_queue_of(queue)->place, kind, (char *)view->buf + low,
                                   (size_t)(high - low), keep, usmpy_keep_release, &array->alloc, &error);
     }
     if (status != USM_OK) {
@@ -115,7 +114,7 @@ PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object)
     if (usmpy_keep_buffer(&keep, &view) < 0) {
         return NULL;
     }
-    usmpy_array *array = make_array(state, &view, keep);
+    usmpy_array *array = usmpy_array_over_buffer(state, &view, USM_HOST, keep);
     if (array == NULL) {
         usmpy_keep_drop(keep);
     }

@@ -140,6 +140,9 @@ int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, usmpy_orig
 PyObject *usmpy_import_any(usmpy_state *state, PyObject *object);
 /* An object with the buffer protocol; NULL with BufferError. */
 PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object);
+/* An array over the buffer, of this kind on the host; takes over the keep, unless it fails (BufferError). */
+usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, usm_kind kind,
+                                     usm_keep *keep);
 
 /*
  * Parses a pair of ints, such as a DLPack device or version; objects with __index__ are ints, and values

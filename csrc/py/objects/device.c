@@ -179,8 +179,7 @@ static PyObject *device_same_device(PyObject *self, PyObject *const *args, Py_ss
 /* The pickle has the hardware alone: another process cannot make the queue again. */
 static PyObject *device_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    return Py_BuildValue("(O(N))", Py_TYPE(self),
-                         usmpy_device_get_fact(self, (void *)(intptr_t)USMPY_FACT_filter_string));
+    return usmpy_call("usmpy._pickle", "reduce_device", "(O)", self);
 }
 
 /* Facts are members too: device_facts.c. */

@@ -257,6 +257,14 @@ static PyObject *event_await(PyObject *self)
     return usmpy_call("usmpy._asyncio", "wait_for_event", "(O)", self);
 }
 
+static PyObject *event_reduce(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    return PyErr_Format(
+        PyExc_TypeError,
+        "cannot pickle an Event: it stands for work of this process, for which no other can wait. "
+        "Wait for it here, or pickle the arrays: that waits for the work on them");
+}
+
 static PyGetSetDef event_getset[] = {
     {"status", get_status, NULL, USMPY_DOC_Event_status, NULL},
     {"done", get_done, NULL, USMPY_DOC_Event_done, NULL},
@@ -269,6 +277,7 @@ static PyGetSetDef event_getset[] = {
 static PyMethodDef event_methods[] = {
     USMPY_METHOD("wait", event_wait, USMPY_DOC_Event_wait),
     USMPY_METHOD("result", event_result, USMPY_DOC_Event_result),
+    {"__reduce__", event_reduce, METH_NOARGS, USMPY_DOC_Event___reduce__},
     {"add_done_callback", event_add_done_callback, METH_O, USMPY_DOC_Event_add_done_callback},
     {"exception", event_exception, METH_NOARGS, USMPY_DOC_Event_exception},
     USMPY_CLASS_METHOD("wait_all", event_wait_all, USMPY_DOC_Event_wait_all),

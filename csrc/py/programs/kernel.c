@@ -359,7 +359,13 @@ static PyObject *with_parameters(PyObject *self, PyObject *argument)
     return result;
 }
 
+static PyObject *kernel_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return usmpy_call("usmpy._pickle", "reduce_kernel", "(O)", self);
+}
+
 static PyMethodDef kernel_methods[] = {
+    {"__reduce__", kernel_reduce, METH_NOARGS, USMPY_DOC_Kernel___reduce__},
     USMPY_CLASS_METHOD("from_pointer", kernel_from_pointer, USMPY_DOC_Kernel_from_pointer),
     {"with_parameters", with_parameters, METH_O, USMPY_DOC_Kernel_with_parameters},
     USMPY_METHOD("max_work_group_size", max_work_group_size, USMPY_DOC_Kernel_max_work_group_size),

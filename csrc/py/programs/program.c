@@ -33,7 +33,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     int language =
         self->queue == NULL ? -1 : usmpy_parse_language(out[2], usmpy_queue_of(self->queue)->backend);
     self->language = language < 0 ? NULL : PyUnicode_FromString(usmpy_language_name(language));
-    if (self->kernels == NULL || self->options == NULL || self->language == NULL ||
+    self->source = PyObject_CheckBuffer(out[0]) ? PyBytes_FromObject(out[0]) : Py_NewRef(out[0]);
+    if (self->kernels == NULL || self->options == NULL || self->language == NULL || self->source == NULL ||
         usmpy_build_program(state, self, language, out[0]) < 0) {
         Py_DECREF(self);
         return NULL;
@@ -67,6 +68,7 @@ static void program_dealloc(PyObject *self)
     Py_XDECREF(program->queue);
     Py_XDECREF(program->language);
     Py_XDECREF(program->options);
+    Py_XDECREF(program->source);
     if (program->program != NULL) {
         usm_program_release(program->program);
     }
@@ -212,7 +214,13 @@ static PyObject *program_repr(PyObject *self)
     return text;
 }
 
+static PyObject *program_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return usmpy_call("usmpy._pickle", "reduce_program", "(OO)", self, ((usmpy_program *)self)->source);
+}
+
 static PyMethodDef program_methods[] = {
+    {"__reduce__", program_reduce, METH_NOARGS, USMPY_DOC_Program___reduce__},
     {"__dir__", program_dir, METH_NOARGS, USMPY_DOC_Program___dir__},
     {"_ipython_key_completions_", key_completions, METH_NOARGS, USMPY_DOC_Program__ipython_key_completions_},
     {0},

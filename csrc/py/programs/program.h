@@ -10,6 +10,7 @@ typedef struct usmpy_program {
     PyObject *queue;      /* of its place */
     PyObject *language;   /* str */
     PyObject *options;    /* str */
+    PyObject *source;     /* str or bytes, for pickles */
     PyObject *kernels;    /* dict of the Kernels that were requested */
     PyObject *weakrefs;
 } usmpy_program;
