@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextvars import ContextVar
 
 from ._core import Device, Queue, USMArray
 from .errors import BackendUnavailable, DeviceNotFound
@@ -11,6 +10,8 @@ from .selectors import DEVICE_TYPES, get_devices, is_backend
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
+    from contextvars import ContextVar
+
     from ._core import _Placement
 
     # A device for everything, or devices by filter strings and beginnings of them.
@@ -18,8 +19,15 @@ if TYPE_CHECKING:
     # The innermost block, and those around it.
     _Blocks = tuple[_Target, "_Blocks"] | None
 
-_blocks: ContextVar[_Blocks] = ContextVar("usmpy.unpickle_device", default=None)
+_variables: dict[str, ContextVar[_Blocks]] = {}  # one; empty until there is a block
 _found: dict[str, Device] = {}  # by the filter strings of pickles
+
+
+def _variable() -> ContextVar[_Blocks]:
+    from contextvars import ContextVar  # a library of its own, which `import usmpy` does not open
+
+    name = "usmpy.unpickle_device"
+    return _variables.setdefault(name, ContextVar(name, default=None))
 
 
 def _name(name: object) -> str:
@@ -97,12 +105,14 @@ class unpickle_device:
             self._target = _placement(where, "where")
 
     def __enter__(self) -> None:
-        _blocks.set((self._target, _blocks.get()))
+        blocks = _variable()
+        blocks.set((self._target, blocks.get()))
 
     def __exit__(self, *exception: object) -> None:
-        block = _blocks.get()
+        blocks = _variable()
+        block = blocks.get()
         if block is not None:
-            _blocks.set(block[1])
+            blocks.set(block[1])
 
 
 def _own(place: str) -> Device:
@@ -124,7 +134,7 @@ def _own(place: str) -> Device:
 
 def find_device(place: str) -> Device:
     """Return the device on which to unpickle what was pickled on the device of this filter string."""
-    block = _blocks.get()
+    block = _variable().get() if _variables else None
     if block is None:
         return _own(place)
     target = block[0]
