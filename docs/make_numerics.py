@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+import platform
 import re
 import sys
 
@@ -59,7 +60,8 @@ def describe(queue: usmpy.Queue) -> tuple[str, str]:
     device, x = queue.device, usmpy.ones(1, dtype="float32", queue=queue)
     by = usmpy.explain_operation("exp", x).partition("by: ")[2]
     by = "the built-in kernels" if by.startswith("built-in") else re.sub(r"/\S*/", "", by)
-    return f"{device.name}, {device.driver_version}".strip(", "), by
+    driver = " ".join(platform.libc_ver()) if device.backend == "host" else device.driver_version
+    return f"{device.name}, {driver}", by
 
 
 def measure(column: str, queue: usmpy.Queue, points: int, page: Page) -> None:
