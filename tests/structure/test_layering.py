@@ -418,15 +418,20 @@ def test_each_entry_of_the_table_has_its_contract():
     text = (CSRC / "core" / "device" / "backend.h").read_text()
     groups = [
         re.search(rf"typedef struct {name} {{\n(.*?)\n}} {name};", text, re.S)[1]
-        for name in ("usm_native_entries", "usm_backend")
+        for name in ("usm_native_entries", "usm_share_entries", "usm_backend")
     ]
     entry = re.compile(r"/\*((?:(?!\*/).)*)\*/\n    [\w *]+\(\*(\w+)\)\(", re.S)
-    native, table = (entry.findall(group) for group in groups)
-    assert (len(native), len(table)) == (6, 26)
+    native, share, table = (entry.findall(group) for group in groups)
+    assert (len(native), len(share), len(table)) == (6, 7, 26)
     for comment, name in table:
         assert all(f"{word}: " in comment for word in ("Thread", "Locks", "Blocks")), name
-    required = {name for comment, name in native + table if not re.search(r"NULL(: | exactly)", comment)}
-    assert required == {"start", "memory_allocate", "memory_free", "queue_submit", "handle", "inspect"}
+    assert all("Blocks: " in comment for comment, _ in share)
+    entries = native + share + table
+    required = {name for comment, name in entries if not re.search(r"NULL(: | exactly)", comment)}
+    assert required == {
+        "start", "memory_allocate", "memory_free", "queue_submit", "handle", "inspect",
+        "create", "describe", "open", "close",
+    }  # fmt: skip
 
 
 def test_every_folder_of_the_core_has_a_level():
