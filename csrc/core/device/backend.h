@@ -145,26 +145,22 @@ typedef struct usm_share_entries {
     uint32_t kinds; /* of memory that `create` makes: 1u << usm_kind each */
     /*
      * The memory ends with the exporter's block, although others have it open. The write end of a pipe then
-     * travels as the last descriptor of every handle, and each importer holds it while it has the block open;
-     * the core calls `close` in the exporter only once all of them are closed, also by SIGKILL. False where
-     * kernel or driver count: then the block ends with the last process that has it open.
+     * travels as the last descriptor of every handle (and of the record that `open` gets), and each importer
+     * holds it while it has the block open; the core calls `close` in the exporter only once all of them are
+     * closed, also by SIGKILL. False where kernel or driver count: then the block ends with the last process
+     * that has it open.
      */
     bool ends_with_exporter;
     /*
      * Allocates a block that can be shared: memory->nbytes (above 0) bytes of memory->kind, aligned as by
-     * memory_allocate, and sets `pointer` and `native`; may increase `nbytes`, to whole pages. *zeroed as in
-     * memory_allocate. USM_MEMORY as there; USM_BUFFER, with the reason, where the machine cannot share it
-     * (a driver without the call, a sandbox that passes no descriptors). Blocks: yes.
+     * memory_allocate; sets `pointer` and `native`, and may increase `nbytes`, to whole pages. Fills the
+     * record, which serves all handles of the block: its descriptors become the core's, which gives every
+     * handle duplicates, and closes them after `close`. *zeroed as in memory_allocate. USM_MEMORY as there;
+     * USM_BUFFER, with the reason, where this machine cannot share such memory (a driver without the call, a
+     * sandbox that passes no descriptors). Blocks: yes.
      */
-    usm_status (*create)(usm_place *place, usm_shared_memory *memory, bool *zeroed, usm_error *error);
-    /*
-     * Fills the record of a block that `create` made; the descriptors become the core's, which closes them.
-     * Called once a block, before its first handle; the core keeps the record, and gives every handle
-     * duplicates of the descriptors. A block that was opened is handed on by the record that it came with.
-     * Blocks: yes.
-     */
-    usm_status (*describe)(usm_place *place, const usm_shared_memory *memory, usm_share_record *record,
-                           usm_error *error);
+    usm_status (*create)(usm_place *place, usm_shared_memory *memory, usm_share_record *record, bool *zeroed,
+                         usm_error *error);
     /*
      * Writes what tells a process that opens the block when the work that `queue` has so far has ended (CUDA:
      * an event for several processes, recorded in its stream). The queue is in order, of the block's place,
@@ -177,10 +173,11 @@ typedef struct usm_share_entries {
                          usm_error *error);
     /*
      * Makes the block of another process usable by `place`: `nbytes` and `kind` are set, the exporter's; sets
-     * `pointer` and `native`. The record's descriptors stay the core's, open while the block is. `readonly`:
-     * the device must not write to the memory, where the driver can forbid that. USM_VALUE, which says why,
-     * where the record is not of a block of this size and kind, or the exporter has ended and the memory
-     * with it: nothing is mapped then. Blocks: yes.
+     * `pointer` and `native`. The record's descriptors stay the core's, open while the block is; a block that
+     * was opened is handed on with the record that it came with. `readonly`: the device must not write to the
+     * memory, where the driver can forbid that. USM_VALUE, which says why, where the record is not of a block
+     * of this size and kind, or the exporter has ended and the memory with it: nothing is mapped then.
+     * Blocks: yes.
      */
     usm_status (*open)(usm_place *place, const usm_share_record *record, bool readonly,
                        usm_shared_memory *memory, usm_error *error);
