@@ -231,10 +231,11 @@ static bool is_within(const usm_share_handle *handle)
     if (size == 0) {
         return true;
     }
+    /* As if the block began at address 0: what lies before it is beyond any address. */
     return handle->offset >= 0 && (uint64_t)handle->offset < handle->nbytes &&
-           usm_dtype_span(handle->dtype, handle->ndim, handle->dims, handle->dims + handle->ndim, size, NULL,
-                          &low, &high) &&
-           -low <= handle->offset && (uint64_t)high <= handle->nbytes - (uint64_t)handle->offset;
+           usm_dtype_span(handle->dtype, handle->ndim, handle->dims, handle->dims + handle->ndim, size,
+                          (const void *)(uintptr_t)handle->offset, &low, &high) &&
+           (uint64_t)high <= handle->nbytes - (uint64_t)handle->offset;
 }
 
 static PyObject *share_open(usmpy_state *state, PyObject *const *arguments)
