@@ -97,7 +97,7 @@ def minimal() -> usmpy.Device:
 
 # Tags: "host": its memory is that of NumPy's arrays; "host-accessible": the host reads all memory of the
 # device; "host-task": host tasks can use its memory; "system-usm": its commands use any host memory in place;
-# "sub-device": a sub-device.
+# "sub-device": a sub-device; "shares": other processes can open memory that share() makes there.
 EVERY_PROCESSOR = frozenset({"host-accessible", "host-task"})
 
 
@@ -206,14 +206,14 @@ if os.environ.get("USMPY_TEST_ALL_FILES"):
     PLACEMENT = SECOND = None
 
 BACKENDS = [
-    Backend("host", host, EVERY_PROCESSOR | {"system-usm", "host"}),
+    Backend("host", host, EVERY_PROCESSOR | {"system-usm", "shares", "host"}),
     Backend(
         "host-part",
         host_part,
-        EVERY_PROCESSOR | {"system-usm", "sub-device", "host"},
+        EVERY_PROCESSOR | {"system-usm", "shares", "sub-device", "host"},
         files=PLACEMENT,
     ),
-    Backend("opencl-intel", opencl(INTEL), EVERY_PROCESSOR | {"system-usm"}),
+    Backend("opencl-intel", opencl(INTEL), EVERY_PROCESSOR | {"system-usm", "shares"}),
     Backend("opencl-pocl", opencl("PoCL", *POCL), EVERY_PROCESSOR),
     Backend("level-zero-sim", level_zero(0), frozenset({"host-task"}), LEVEL_ZERO),
     Backend(
@@ -225,7 +225,7 @@ BACKENDS = [
     ),
     Backend("level-zero-sim-second", level_zero(1), frozenset({"host-task"}), LEVEL_ZERO, files=SECOND),
     Backend(CUDA_NAME, cuda(0), frozenset({"host-task"}), CUDA),
-    Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm"}, MINIMAL, files=PLACEMENT),
+    Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm", "shares"}, MINIMAL, files=PLACEMENT),
 ]
 if os.environ.get("USMPY_TEST_FEW_FILES"):
     BACKENDS = [
@@ -240,7 +240,7 @@ if chosen := os.environ.get("USMPY_TEST_BACKENDS"):
     BACKENDS = [backend for backend in BACKENDS if backend.name in chosen.split(",")]
 if os.environ.get("USMPY_TEST_WITHOUT_FP64"):
     BACKENDS = [
-        Backend("opencl-intel-without-fp64", opencl(INTEL), EVERY_PROCESSOR | {"system-usm"}),
+        Backend("opencl-intel-without-fp64", opencl(INTEL), EVERY_PROCESSOR | {"system-usm", "shares"}),
         Backend("opencl-pocl-without-fp64", opencl("PoCL", *POCL), EVERY_PROCESSOR),
         Backend("level-zero-without-fp64", level_zero(0), frozenset({"host-task"}), LEVEL_ZERO),
     ]

@@ -157,6 +157,7 @@ from ._core import (
     roll,
     round,
     set_memory_limit,
+    share,
     sign,
     signbit,
     sin,
@@ -201,6 +202,7 @@ from ._kernels.scan import ScanKernel
 from ._memory import live_allocations
 from ._prebuild import prebuild
 from ._sets import isin, searchsorted, unique_all, unique_counts, unique_inverse, unique_values
+from ._share import IPCHandle
 from ._statistics import clip, diff, mean, std, var
 from ._trace import Trace, trace
 from ._unpickle import unpickle_device
@@ -234,6 +236,7 @@ __all__ = [
     "ElementwiseKernel",
     "Event",
     "ExecutionPlacementError",
+    "IPCHandle",
     "Kernel",
     "LocalMemory",
     "MemoryConnection",
@@ -400,6 +403,7 @@ __all__ = [
     "select_default_device",
     "select_device_with_aspects",
     "set_memory_limit",
+    "share",
     "sign",
     "signbit",
     "sin",

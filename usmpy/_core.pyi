@@ -28,6 +28,7 @@ from typing_extensions import Buffer, CapsuleType, Self
 
 from ._enums import MemoryConnection
 from ._platform import Platform
+from ._share import IPCHandle
 
 # Words.
 
@@ -2294,6 +2295,9 @@ class USMArray:
     def usm_type(self) -> _UsmType:
         """Kind of the allocation: 'device', 'shared' or 'host' (SYCL 2020, 4.8)."""
     @property
+    def shareable(self) -> builtins.bool:
+        """Whether other processes can open the memory, as that of share() and of opened handles."""
+    @property
     def flags(self) -> Flags:
         """The Flags: c_contiguous, f_contiguous, writable and their like."""
     @property
@@ -3263,6 +3267,36 @@ class USMArray:
         Examples
         --------
         >>> usmpy.zeros(3).wait()
+        """
+    def get_ipc_handle(self) -> IPCHandle:
+        """Make a handle, by which another process of this machine opens this array's memory.
+
+        Returns
+        -------
+        IPCHandle
+            Of this array: its shape, strides and type, on the whole block of memory that it lies in. A handle
+            of a read-only array opens as a read-only one.
+
+        Raises
+        ------
+        BufferError
+            The memory cannot be opened by others: `share` copies it into memory that can.
+        MemoryError
+            No descriptor is left.
+        UsmError
+            Work on the memory failed; the error of that work is raised.
+
+        Notes
+        -----
+        The call waits for pending work on the memory, unless the driver lets the other process wait for it
+        on the device (CUDA).
+
+        Examples
+        --------
+        >>> x = usmpy.share(usmpy.arange(3, device="host"))
+        >>> with x.get_ipc_handle() as handle:
+        ...     handle.open().tolist()
+        [0, 1, 2]
         """
     def lend(self, stream: Event | _Stream | None = None) -> _Loan:
         """Lend the memory to a kernel of another library, for the time of a with block.
@@ -9691,6 +9725,45 @@ def nonzero(x: USMArray, /) -> tuple[USMArray, ...]:
     [[0, 1], [1, 0]]
     """
 
+def share(x: USMArray, /) -> USMArray:
+    """Return `x` in memory that other processes of this machine can open.
+
+    Parameters
+    ----------
+    x : USMArray
+        Any array.
+
+    Returns
+    -------
+    USMArray
+        `x` itself if its memory can be opened by others, as `x.shareable` says; otherwise a copy in new
+        memory, on the same queue, with the same kind of memory and order of axes.
+
+    Raises
+    ------
+    BufferError
+        The device shares no memory between processes; the message says why.
+    TypeError
+        `x` is not a USMArray.
+    MemoryError
+        Memory is exhausted.
+
+    See Also
+    --------
+    USMArray.get_ipc_handle
+
+    Notes
+    -----
+    On the host, and on devices that use all of the host's memory (`Device.has_usm_system`), the new memory is
+    a sealed file in memory (memfd_create), which needs no ``/dev/shm``. The copy is asynchronous.
+
+    Examples
+    --------
+    >>> x = usmpy.share(usmpy.arange(3, device="host"))
+    >>> x.shareable, usmpy.share(x) is x
+    (True, True)
+    """
+
 # For the Python part of usmpy.
 
 class _BackendReport(TypedDict):
@@ -9750,6 +9823,17 @@ def _backends(name: str | None = None, /) -> list[_BackendReport]:
     """One dict for each backend, or for that of this name alone, which are started: name, built, absent (why,
     or None), broken, devices, environment (variables that filter), libraries (that were opened, a line each).
     """
+
+def _share_export(x: USMArray, /) -> tuple[bytes, tuple[int, ...]]:
+    """The bytes and descriptors of a new handle of x; the caller closes the descriptors."""
+
+def _share_descriptors(data: bytes, fds: tuple[int, ...] | None, /) -> tuple[int, ...]:
+    """Duplicates of the handle's descriptors, the caller's to close; without fds those of the exporter."""
+
+def _share_open(
+    data: bytes, fds: tuple[int, ...], device: _Placement, readonly: builtins.bool, /
+) -> USMArray:
+    """The array of a handle; the descriptors stay the caller's."""
 
 def _read_only(x: USMArray, /) -> USMArray:
     """View of x that cannot be written. TypeError for other objects."""

@@ -142,6 +142,7 @@ extern PyMethodDef usmpy_inspection_functions[];
 extern PyMethodDef usmpy_dlpack_functions[];
 extern PyMethodDef usmpy_copy_functions[];
 extern PyMethodDef usmpy_bytes_functions[];
+extern PyMethodDef usmpy_share_functions[];
 extern PyMethodDef usmpy_memory_functions[];
 
 /* Once a process: tells the core how to find the Python line that makes an allocation. */

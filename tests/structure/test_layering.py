@@ -129,8 +129,8 @@ FOREIGN = {
     "immintrin.h": {"cpu"},
 }
 C_AND_POSIX = re.compile(
-    r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib"
-    r"|string|sys/eventfd|sys/mman|sys/resource|sys/uio|sys/utsname|tgmath|time|unistd)\.h"
+    r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|poll|pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib"
+    r"|string|sys/eventfd|sys/mman|sys/random|sys/resource|sys/stat|sys/types|sys/uio|sys/utsname|tgmath|time|unistd)\.h"
 )
 
 
@@ -154,6 +154,7 @@ CORE = [
     "copy",
     "ops",
     "exchange",
+    "share",
 ]
 
 
@@ -418,15 +419,20 @@ def test_each_entry_of_the_table_has_its_contract():
     text = (CSRC / "core" / "device" / "backend.h").read_text()
     groups = [
         re.search(rf"typedef struct {name} {{\n(.*?)\n}} {name};", text, re.S)[1]
-        for name in ("usm_native_entries", "usm_backend")
+        for name in ("usm_native_entries", "usm_share_entries", "usm_backend")
     ]
     entry = re.compile(r"/\*((?:(?!\*/).)*)\*/\n    [\w *]+\(\*(\w+)\)\(", re.S)
-    native, table = (entry.findall(group) for group in groups)
-    assert (len(native), len(table)) == (6, 26)
+    native, share, table = (entry.findall(group) for group in groups)
+    assert (len(native), len(share), len(table)) == (6, 6, 26)
     for comment, name in table:
         assert all(f"{word}: " in comment for word in ("Thread", "Locks", "Blocks")), name
-    required = {name for comment, name in native + table if not re.search(r"NULL(: | exactly)", comment)}
-    assert required == {"start", "memory_allocate", "memory_free", "queue_submit", "handle", "inspect"}
+    assert all("Blocks: " in comment for comment, _ in share)
+    entries = native + share + table
+    required = {name for comment, name in entries if not re.search(r"NULL(: | exactly)", comment)}
+    assert required == {
+        "start", "memory_allocate", "memory_free", "queue_submit", "handle", "inspect",
+        "create", "open", "close",
+    }  # fmt: skip
 
 
 def test_every_folder_of_the_core_has_a_level():
@@ -580,6 +586,8 @@ STATE = {
     "core/base/detach.c": {"detach_hook": "releases the GIL", "attach_hook": "takes it again"},
     "core/base/library.c": {"folders": "where drivers of the Python environment are, set at import"},
     "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
+    "core/share/handle.c": {"maker": "the boot and the process that handles name, read once"},
+    "core/share/share.c": {"all": "the index of all blocks of several processes"},
     "core/builtin/archive.c": {"restored.0": "the sources of the kernels, decompressed once"},
     "core/builtin/builtin.c": {
         "known.0": "the host's place, which is for ever",

@@ -113,6 +113,94 @@ typedef struct usm_native_entries {
     uint64_t (*stream_fingerprint)(usm_device *device, void *stream, bool alive);
 } usm_native_entries;
 
+/* A block of memory that several processes have open, as one of them sees it. */
+typedef struct usm_shared_memory {
+    void *pointer;
+    size_t nbytes;
+    usm_kind kind;
+    void *native; /* the backend's own; freed by `close` */
+} usm_shared_memory;
+
+#define USM_SHARE_BYTES 256
+#define USM_SHARE_DESCRIPTORS 4
+#define USM_SHARE_ORDER 64
+
+/* How other processes find a block: bytes and file descriptors, which travel with each handle. */
+typedef struct usm_share_record {
+    uint8_t bytes[USM_SHARE_BYTES];
+    uint32_t n_bytes;
+    uint32_t n_descriptors;
+    int descriptors[USM_SHARE_DESCRIPTORS]; /* close-on-exec */
+} usm_share_record;
+
+/*
+ * The optional group of a backend whose driver shares memory between processes. The core (core/share/) has
+ * the handle's format and its checks, one block a process for each handle (the exporter's own open gives its
+ * block back), counts, and the order of tasks; core/share/memfd.c is such a group for memory of the host.
+ * The place of every call is the same for one block in one process: that of its `create` or `open`. Thread:
+ * any, several at once, also for one block, but `close` is the last call for it. Locks: none. The GIL may be
+ * held where an entry does not block.
+ */
+typedef struct usm_share_entries {
+    uint32_t kinds; /* of memory that `create` makes: 1u << usm_kind each */
+    /*
+     * The memory ends with the exporter's block, although others have it open. The write end of a pipe then
+     * travels as the last descriptor of every handle (and of the record that `open` gets), and each importer
+     * holds it while it has the block open; the core calls `close` in the exporter only once all of them are
+     * closed, also by SIGKILL. False where kernel or driver count: then the block ends with the last process
+     * that has it open.
+     */
+    bool ends_with_exporter;
+    /*
+     * Allocates a block that can be shared: memory->nbytes (above 0) bytes of memory->kind, aligned as by
+     * memory_allocate; sets `pointer` and `native`, and may increase `nbytes`, to whole pages. Fills the
+     * record, which serves all handles of the block: its descriptors become the core's, which gives every
+     * handle duplicates, and closes them after `close`. *zeroed as in memory_allocate. USM_MEMORY as there;
+     * USM_BUFFER, with the reason, where this machine cannot share such memory (a driver without the call, a
+     * sandbox that passes no descriptors). Blocks: yes.
+     */
+    usm_status (*create)(usm_place *place, usm_shared_memory *memory, usm_share_record *record, bool *zeroed,
+                         usm_error *error);
+    /*
+     * Writes what tells a process that opens the block when the work that `queue` has so far has ended (CUDA:
+     * an event for several processes, recorded in its stream). The queue is in order, of the block's place,
+     * and ordered after all that is pending on the block: the driver has that work, or it has ended. One
+     * event a block, recorded again each time, is enough: an older handle then waits for more. `close`
+     * releases it. Called for blocks that were opened here, too. Blocks: no.
+     *   NULL: the core waits, before it makes a handle, until all work on the block has ended.
+     */
+    usm_status (*signal)(usm_queue *queue, const usm_shared_memory *memory, uint8_t order[USM_SHARE_ORDER],
+                         usm_error *error);
+    /*
+     * Makes the block of another process usable by `place`: `nbytes` and `kind` are set, the exporter's; sets
+     * `pointer` and `native`. The record's descriptors stay the core's, open while the block is; a block that
+     * was opened is handed on with the record that it came with. `readonly`: the device must not write to the
+     * memory, where the driver can forbid that. USM_VALUE, which says why, where the record is not of a block
+     * of this size and kind, or the exporter has ended and the memory with it: nothing is mapped then.
+     * Blocks: yes.
+     */
+    usm_status (*open)(usm_place *place, const usm_share_record *record, bool readonly,
+                       usm_shared_memory *memory, usm_error *error);
+    /*
+     * Lets this process write to a block that it opened with `readonly`; the pointer stays. May be called
+     * twice. Blocks: briefly. NULL: `open` never forbids writes.
+     */
+    usm_status (*make_writable)(usm_place *place, const usm_shared_memory *memory, usm_error *error);
+    /*
+     * Orders later work of `queue`, in order and of the block's place, after what `signal` recorded. The
+     * core calls it at every open but those of the exporter itself, then submits a marker that accesses the
+     * block, so that work of other queues is ordered, too. An exporter that has ended leaves nothing to wait
+     * for. Blocks: no. NULL exactly where signal is NULL.
+     */
+    usm_status (*wait)(usm_queue *queue, const usm_shared_memory *memory,
+                       const uint8_t order[USM_SHARE_ORDER], usm_error *error);
+    /*
+     * Gives back a block that was created or opened here. All work of this process on it has ended; that of
+     * others may not have. Thread: also one of a queue. Blocks: no, but for the driver's own call.
+     */
+    void (*close)(usm_place *place, const usm_shared_memory *memory);
+} usm_share_entries;
+
 typedef struct usm_backend {
     const char *name; /* of filter strings and messages; static */
 
@@ -158,6 +246,11 @@ typedef struct usm_backend {
 
     /* Driver objects that other libraries use too. NULL: the backend has none (host). */
     const usm_native_entries *native;
+    /*
+     * Memory for several processes. NULL, and for other kinds than it has: memory of the host where the
+     * device uses all of it (has_usm_system), else memory of the device cannot be shared.
+     */
+    const usm_share_entries *share;
 
     /*
      * Sets context->native: to a new driver's context, or to context->foreign, which was inspected, with a
@@ -341,11 +434,13 @@ typedef struct usm_backend {
 
 /*
  * Declares a backend's function for an entry of the table, by the type that the entry has there:
- * USM_ENTRY(usm_minimal, memory_free) is usm_minimal_memory_free. The second is for `native`.
+ * USM_ENTRY(usm_minimal, memory_free) is usm_minimal_memory_free. The others are for `native` and `share`.
  */
 #define USM_ENTRY(backend, entry) __typeof__(*((const usm_backend *)0)->entry) backend##_##entry
 #define USM_NATIVE_ENTRY(backend, entry) \
     __typeof__(*((const usm_native_entries *)0)->entry) backend##_native_##entry
+#define USM_SHARE_ENTRY(backend, entry) \
+    __typeof__(*((const usm_share_entries *)0)->entry) backend##_share_##entry
 
 /* True where other libraries can name streams of the backend (stream.h). */
 static inline bool usm_backend_has_streams(const usm_backend *backend)

@@ -33,6 +33,8 @@ typedef struct usm_hazards {
 #define USM_ALLOC_FOREIGN 4u /* imported: the deleter, if any, releases it */
 /* Work of others on it may be pending in `stream`, and nothing here waits for that yet. */
 #define USM_ALLOC_UNORDERED 8u
+/* Of several processes (core/share/): an index that holds no count finds it. The deleter releases it. */
+#define USM_ALLOC_SHARED 16u
 
 typedef struct usm_alloc {
     usm_refcount refs;

@@ -54,21 +54,48 @@ static inline __attribute__((always_inline)) void begin(usm_alloc *alloc, usm_pl
     }
 }
 
-/* One block from the driver, within the limit of the place. No lock; may block. */
-static usm_status ask_driver(usm_place *place, usm_kind kind, size_t block, void **out, bool *zeroed,
-                             usm_error *error)
+static usm_status check_size(const usm_place *place, usm_kind kind, size_t nbytes, usm_error *error)
 {
-    if (!usm_usage_take(place, block)) {
+    if (nbytes > place->device->info.max_alloc_size) {
+        return usm_error_set(
+            error, USM_MEMORY,
+            "cannot allocate %zu bytes of %s memory on %s: one block may have at most %llu bytes", nbytes,
+            usm_kind_name(kind), place->device->info.name,
+            (unsigned long long)place->device->info.max_alloc_size);
+    }
+    return USM_OK;
+}
+
+static usm_status take_usage(usm_place *place, usm_kind kind, size_t nbytes, usm_error *error)
+{
+    if (!usm_usage_take(place, nbytes)) {
         return usm_error_set(
             error, USM_MEMORY,
             "cannot allocate %zu bytes of %s memory on %s: the limit is %zu bytes, of which %zu are held "
             "(usmpy.set_memory_limit)",
-            block, usm_kind_name(kind), place->device->info.name,
+            nbytes, usm_kind_name(kind), place->device->info.name,
             atomic_load_explicit(&place->limit, memory_order_relaxed),
             atomic_load_explicit(&place->held, memory_order_relaxed));
     }
-    usm_status status = place->context->backend->memory_allocate(place->context, place->device, kind, block,
-                                                                 out, zeroed, error);
+    return USM_OK;
+}
+
+usm_status usm_alloc_admit(usm_place *place, usm_kind kind, size_t nbytes, usm_error *error)
+{
+    usm_status status = check_size(place, kind, nbytes, error);
+    return status != USM_OK ? status : take_usage(place, kind, nbytes, error);
+}
+
+/* One block from the driver, within the limit of the place. No lock; may block. */
+static usm_status ask_driver(usm_place *place, usm_kind kind, size_t block, void **out, bool *zeroed,
+                             usm_error *error)
+{
+    usm_status status = take_usage(place, kind, block, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    status = place->context->backend->memory_allocate(place->context, place->device, kind, block, out, zeroed,
+                                                      error);
     if (status != USM_OK) {
         usm_usage_give(place, block);
     }
@@ -109,12 +136,9 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
             return USM_OK;
         }
     }
-    if (nbytes > place->device->info.max_alloc_size) {
-        return usm_error_set(
-            error, USM_MEMORY,
-            "cannot allocate %zu bytes of %s memory on %s: one block may have at most %llu bytes", nbytes,
-            usm_kind_name(kind), place->device->info.name,
-            (unsigned long long)place->device->info.max_alloc_size);
+    usm_status status = check_size(place, kind, nbytes, error);
+    if (status != USM_OK) {
+        return status;
     }
     alloc = alloc_new();
     if (alloc == NULL) {
@@ -122,7 +146,7 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
     }
     bool zeroed = false;
     if (block != 0) {
-        usm_status status = allocate(place, kind, block, &alloc->pointer, &zeroed, error);
+        status = allocate(place, kind, block, &alloc->pointer, &zeroed, error);
         if (status != USM_OK) {
             free(alloc);
             return status;
@@ -208,7 +232,8 @@ void usm_alloc_destroy(usm_alloc *alloc)
     if (USM_UNLIKELY(atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) != NULL)) {
         usm_hazard_spoil(alloc, NULL);
     }
-    if ((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) != 0) {
+    uint8_t flags = atomic_load_explicit(&alloc->flags, memory_order_relaxed);
+    if ((flags & (USM_ALLOC_FOREIGN | USM_ALLOC_SHARED)) != 0) {
         usm_context_memory_departs(context);
         if (alloc->deleter != NULL) {
             alloc->deleter(alloc->owner);

@@ -19,6 +19,12 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
                             USM_GIVES usm_alloc **out, usm_error *error);
 
 /*
+ * Before a block of this size is made: USM_MEMORY where the device or the limit of the place does not allow
+ * it; else the bytes count as held (usage.h). Any thread, no lock.
+ */
+usm_status usm_alloc_admit(usm_place *place, usm_kind kind, size_t nbytes, usm_error *error);
+
+/*
  * Foreign memory: owner is released by deleter (both may be NULL). On failure the owner stays with the
  * caller.
  */
@@ -49,8 +55,12 @@ void usm_alloc_destroy(USM_TAKES usm_alloc *alloc);
 
 static inline void usm_alloc_release(USM_TAKES usm_alloc *alloc)
 {
-    /* The only count: nobody else can make another, since no list finds an allocation without one. */
-    if (atomic_load_explicit(&alloc->refs.value, memory_order_acquire) == 1 ||
+    /*
+     * The only count: nobody else can make another, since no list but that of shared memory finds an
+     * allocation without one.
+     */
+    if ((atomic_load_explicit(&alloc->refs.value, memory_order_acquire) == 1 &&
+         (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_SHARED) == 0) ||
         usm_refcount_down(&alloc->refs)) {
         usm_alloc_destroy(alloc);
     }

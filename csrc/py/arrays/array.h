@@ -143,6 +143,8 @@ bool usmpy_moves_in_place(const usmpy_array *array, PyObject *queue, int copy);
  */
 usmpy_array *usmpy_array_empty_like(usmpy_array *like, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
                                     char order);
+/* Memory that was made for an array of like's shape, type and order of axes, on like's queue. */
+usmpy_array *usmpy_array_like_over(usmpy_array *like, USM_TAKES usm_alloc *alloc);
 /* New row-major memory of the kind and on the queue of an array. */
 usmpy_array *usmpy_array_beside(usmpy_array *array, usm_dtype dtype, int ndim, const int64_t *shape);
 /* usmpy_array_empty_like with src's elements, copied and cast in that queue. */
@@ -197,6 +199,9 @@ PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nar
 int usmpy_array_add_exchange_api(usmpy_state *state);
 
 extern PyMethodDef usmpy_array_methods[];
+/* Getter and method of shared memory. */
+PyObject *usmpy_array_get_shareable(PyObject *self, void *unused);
+PyObject *usmpy_array_get_ipc_handle(PyObject *self, PyObject *unused);
 PyObject *usmpy_array_get_flags(PyObject *self, void *unused);
 PyObject *usmpy_array_array_interface(PyObject *self, void *unused);
 /* The result of a function of the package's Python part on the array: a text for display. */

@@ -189,6 +189,7 @@ PyGetSetDef usmpy_array_getset[] = {
     {"queue", get_queue, NULL, USMPY_DOC_USMArray_queue, NULL},
     {"context", get_context, NULL, USMPY_DOC_USMArray_context, NULL},
     {"usm_type", get_usm_type, NULL, USMPY_DOC_USMArray_usm_type, NULL},
+    {"shareable", usmpy_array_get_shareable, NULL, USMPY_DOC_USMArray_shareable, NULL},
     {"flags", usmpy_array_get_flags, NULL, USMPY_DOC_USMArray_flags, NULL},
     {"T", get_T, NULL, USMPY_DOC_USMArray_T, NULL},
     {"mT", get_mT, NULL, USMPY_DOC_USMArray_mT, NULL},

@@ -118,6 +118,24 @@ usmpy_array *usmpy_array_empty_like(usmpy_array *like, PyObject *queue_object, u
     return array;
 }
 
+usmpy_array *usmpy_array_like_over(usmpy_array *like, usm_alloc *alloc)
+{
+    usmpy_array *array = usmpy_array_new(like->state, like->ndim);
+    if (array == NULL) {
+        usm_alloc_release(alloc);
+        return NULL;
+    }
+    array->alloc = alloc;
+    array->data = alloc->pointer;
+    array->queue = Py_NewRef(like->queue);
+    array->dtype = like->dtype;
+    array->flags = USMPY_WRITABLE;
+    memcpy(usmpy_shape(array), usmpy_shape(like), (size_t)like->ndim * sizeof(int64_t));
+    keep_order(like, usmpy_strides(array));
+    usmpy_array_finish(array);
+    return array;
+}
+
 usmpy_array *usmpy_array_beside(usmpy_array *array, usm_dtype dtype, int ndim, const int64_t *shape)
 {
     return usmpy_array_empty(array->state, array->queue, array->alloc->kind, dtype, ndim, shape, 'C', false);

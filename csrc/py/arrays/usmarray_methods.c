@@ -231,6 +231,7 @@ PyMethodDef usmpy_array_methods[] = {
     {"asnumpy", usmpy_array_asnumpy, METH_NOARGS, USMPY_DOC_USMArray_asnumpy},
     USMPY_METHOD("wait", enter_wait, USMPY_DOC_USMArray_wait),
     USMPY_METHOD("lend", usmpy_array_lend, USMPY_DOC_USMArray_lend),
+    {"get_ipc_handle", usmpy_array_get_ipc_handle, METH_NOARGS, USMPY_DOC_USMArray_get_ipc_handle},
     USMPY_METHOD("__dlpack__", usmpy_array_dlpack, USMPY_DOC_USMArray___dlpack__),
     {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS, USMPY_DOC_USMArray___dlpack_device__},
     USMPY_METHOD("tobytes", enter_tobytes, USMPY_DOC_USMArray_tobytes),

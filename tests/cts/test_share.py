@@ -1,0 +1,252 @@
+"""Memory for several processes: copies into it, handles, and what another process sees."""
+
+import gc
+import os
+import threading
+import time
+
+import pytest
+from share_peer import Failed, Peer
+
+import usmpy
+
+
+@pytest.fixture(scope="module")
+def peer():
+    with Peer() as peer:
+        yield peer
+
+
+@pytest.fixture
+def shared(queue):
+    return usmpy.share(usmpy.arange(12, dtype="int32", queue=queue))
+
+
+@pytest.mark.only_on("!shares")
+def test_devices_that_cannot_share_say_so(queue):
+    x = usmpy.zeros(3, queue=queue)
+    assert not x.shareable
+    with pytest.raises(BufferError, match=r"cannot share .* memory between processes: "):
+        usmpy.share(x)
+    with pytest.raises(BufferError, match=r"usmpy.share\(x\)"):
+        x.get_ipc_handle()
+
+
+@pytest.mark.only_on("shares")
+def test_a_copy_that_can_be_shared(queue):
+    x = usmpy.reshape(usmpy.arange(12, dtype="int32", queue=queue), (3, 4)).T
+    y = usmpy.share(x)
+    assert not x.shareable
+    assert y.shareable
+    assert usmpy.share(y) is y
+    assert y.queue == queue
+    assert (y.shape, y.strides, y.dtype, y.usm_type) == (x.shape, x.strides, x.dtype, x.usm_type)
+    assert y.tolist() == x.tolist()
+    assert y[1:].shareable
+    assert not (y + 1).shareable
+
+
+@pytest.mark.only_on("shares")
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "float64", "complex64", "bfloat16", "float8_e4m3", "float4_e2m1fn"]
+)
+def test_every_type(queue, peer, dtype):
+    x = usmpy.share(usmpy.zeros(6, dtype=dtype, queue=queue))
+    with x.get_ipc_handle() as handle:
+        assert peer("(y := handle().open()).dtype.name", handle) == dtype
+    assert peer("y.tobytes()") == x.tobytes()
+    peer("del y")
+
+
+@pytest.mark.only_on("shares")
+def test_both_processes_have_one_memory(shared, peer, device):
+    with shared.get_ipc_handle() as handle:
+        peer("y = handle().open()", handle)
+    assert peer("y.tolist()") == list(range(12))
+    assert peer("y.device.filter_string") == device.filter_string
+    peer("y[0] = 77; y.wait()")
+    assert shared[0].item() == 77
+    shared[1] = 78
+    shared.wait()
+    assert peer("y[1].item()") == 78
+    peer("del y")
+
+
+@pytest.mark.only_on("shares")
+def test_a_view_and_its_strides(shared, peer):
+    view = usmpy.reshape(shared, (3, 4))[::-1, 1::2]
+    with view.get_ipc_handle() as handle:
+        peer("y = handle().open()", handle)
+    assert peer("y.tolist()") == view.tolist()
+    peer("y[0, 0] = 99; y.wait()")
+    assert shared[9].item() == 99
+    peer("del y")
+
+
+@pytest.mark.only_on("shares")
+def test_the_exporter_opens_its_own_block(shared):
+    with shared.get_ipc_handle() as handle:
+        again = handle.open()
+        assert again.data_ptr == shared.data_ptr
+        assert handle.open(readonly=True).flags.writable is False
+    with pytest.raises(ValueError, match="the handle is closed"):
+        handle.open()
+
+
+@pytest.mark.only_on("shares")
+def test_a_process_maps_a_block_once(shared, peer):
+    with shared.get_ipc_handle() as first, shared[4:].get_ipc_handle() as second:
+        peer("a = handle().open()", first)
+        peer("b = handle().open()", second)
+    assert peer("b.data_ptr - a.data_ptr") == 16
+    peer("a[4] = 5")
+    assert peer("b[0].item()") == 5  # one order of all work on the block
+    peer("del a, b")
+
+
+@pytest.mark.only_on("shares")
+def test_read_only_arrays_stay_so(shared, peer):
+    with usmpy.broadcast_to(shared[:1], (3,)).get_ipc_handle() as handle:
+        peer("y = handle().open()", handle)
+    assert peer("y.tolist(), y.flags.writable") == ([0, 0, 0], False)
+    with pytest.raises(Failed, match="ValueError"):
+        peer("y[0] = 1")
+    peer("del y")
+
+
+@pytest.mark.only_on("shares")
+def test_pending_work_comes_first(queue, peer):
+    gate = threading.Event()
+    x = usmpy.share(usmpy.zeros(4, dtype="int32", queue=queue))
+    x.wait()
+    usmpy.Queue("host").host_task(gate.wait)
+    held = queue.host_task(gate.wait)
+    queue.fill(x, 3, depends=[held])
+    threading.Timer(0.2, gate.set).start()
+    with x.get_ipc_handle() as handle:
+        assert peer("handle().open().tolist()", handle) == [3, 3, 3, 3]
+
+
+@pytest.mark.only_on("shares")
+def test_failed_work_is_raised_at_the_export(queue):
+    x = usmpy.share(usmpy.zeros(4, dtype="int32", queue=queue))
+
+    def fails(x):
+        raise ZeroDivisionError("on purpose")
+
+    event = queue.host_task(fails, x)
+    with pytest.raises(ZeroDivisionError):
+        x.get_ipc_handle()
+    with pytest.raises(ZeroDivisionError):
+        event.wait()
+    with pytest.raises(ZeroDivisionError):
+        queue.wait()
+
+
+@pytest.mark.only_on("shares")
+def test_an_opened_block_is_handed_on(shared, peer):
+    with Peer() as third:
+        with shared.get_ipc_handle() as handle:
+            peer("y = handle().open(); h = y[2:].get_ipc_handle()", handle)
+        peer("h2 = h")
+        peer.start("send(h)")
+        data, fds = peer.receive()
+        peer.result()
+        with usmpy.IPCHandle.from_bytes(data, fds) as handle:
+            assert handle.open().data_ptr == shared.data_ptr + 8  # the block came home
+            assert third("(z := handle().open()).tolist()", handle) == list(range(2, 12))
+        for fd in fds:
+            os.close(fd)
+        third("z[0] = 50; z.wait()")
+        assert shared[2].item() == 50
+    peer("del y, h, h2")
+
+
+@pytest.mark.only_on("shares")
+def test_empty_arrays(queue, peer):
+    x = usmpy.zeros((0, 3), queue=queue)
+    assert x.shareable
+    assert usmpy.share(x) is x
+    with x.get_ipc_handle() as handle:
+        assert handle.fds == ()
+        assert peer("handle().open().shape", handle) == (0, 3)
+
+
+@pytest.mark.only_on("shares")
+def test_memory_stays_after_the_array(queue, peer):
+    x = usmpy.share(usmpy.full(1000, 7, dtype="int32", queue=queue))
+    handle = x.get_ipc_handle()
+    peer("y = handle().open()", handle)
+    del x
+    gc.collect()
+    assert peer("y.tolist() == [7] * 1000")
+    z = handle.open()
+    assert z[999].item() == 7
+    z[0] = 8
+    z.wait()
+    assert peer("y[0].item()") == 8
+    handle.close()
+    peer("del y")
+
+
+@pytest.mark.only_on("shares")
+def test_counts_stay_flat(shared, peer):
+    """Descriptors and mappings of both processes, over many shares."""
+
+    def counts():
+        with open("/proc/self/maps") as maps:
+            return len(os.listdir("/proc/self/fd")), sum("memfd:usmpy" in line for line in maps)
+
+    def share():
+        with shared.get_ipc_handle() as handle:
+            peer("handle().open()[0].item()", handle)
+
+    share()
+    before = counts(), peer("len(os.listdir('/proc/self/fd')), len(open('/proc/self/maps').readlines())")
+    for _ in range(200):
+        share()
+    after = counts(), peer("len(os.listdir('/proc/self/fd')), len(open('/proc/self/maps').readlines())")
+    assert after[0] == before[0]
+    assert after[1][0] == before[1][0]
+    assert after[1][1] <= before[1][1] + 8  # the interpreter's own memory
+
+
+@pytest.mark.only_on("shares")
+def test_memory_counts_while_it_is_shared(device):
+    x = usmpy.zeros(1 << 20, dtype="uint8", device=device)
+    own = "host" if device.has_usm_system else device
+    before = usmpy.memory_stats(own)["held"]
+    y = usmpy.share(x)
+    y.wait()
+    assert usmpy.memory_stats(own)["held"] >= before + y.nbytes
+    del y
+    deadline = time.monotonic() + 10  # the thread of the copy may give its count back last
+    while usmpy.memory_stats(own)["held"] != before and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert usmpy.memory_stats(own)["held"] == before
+
+
+@pytest.mark.only_on("shares")
+@pytest.mark.parametrize("who", ["exporter", "importer"])
+def test_a_killed_process_takes_nothing_along(shared, queue, who):
+    """SIGKILL while both have the block open."""
+    with Peer() as other:
+        if who == "importer":
+            with shared.get_ipc_handle() as handle:
+                other("y = handle().open()", handle)
+            other.kill()
+            assert shared.tolist() == list(range(12))
+            return
+        place = queue.device.filter_string
+        other(f"x = usmpy.share(usmpy.arange(12, dtype='int32', device={place!r})); h = x.get_ipc_handle()")
+        other.start("send(h)")
+        data, fds = other.receive()
+        other.result()
+        with usmpy.IPCHandle.from_bytes(data, fds) as handle:
+            before = handle.open()
+            other.kill()
+            assert before.tolist() == list(range(12))
+            del before
+            assert handle.open()[3].item() == 3  # the descriptors alone hold it
+        for fd in fds:
+            os.close(fd)

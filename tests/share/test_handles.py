@@ -1,0 +1,256 @@
+"""Handles that cannot be opened: what the error says, and that nothing stays mapped or open."""
+
+import fcntl
+import os
+import random
+import struct
+import subprocess
+import sys
+
+import pytest
+from share_peer import Failed, Peer
+
+import usmpy
+
+VERSION, SIZE, CHECK, BOOT, PROCESS, STARTED, BLOCK, NBYTES = 8, 12, 16, 24, 64, 72, 80, 96
+
+
+def open_files():
+    with open("/proc/self/maps") as maps:
+        return len(os.listdir("/proc/self/fd")), sum("memfd:usmpy" in line for line in maps)
+
+
+@pytest.fixture
+def other():
+    """Another process with a shared array and its handle."""
+    with Peer() as other:
+        other("x = usmpy.share(usmpy.arange(1000, device='host')); h = x.get_ipc_handle()")
+        yield other
+
+
+@pytest.fixture
+def sent(other):
+    """Bytes and descriptors of the other process's handle."""
+    other.start("send(h)")
+    data, fds = other.receive()
+    other.result()
+    before = open_files()
+    yield data, fds
+    assert open_files() == before
+    for fd in fds:
+        os.close(fd)
+
+
+def open_it(data, fds):
+    with usmpy.IPCHandle.from_bytes(data, fds) as handle:
+        return handle.open()
+
+
+def resealed(data, offset, format, value):
+    """The bytes with one changed member and the check that belongs to them."""
+    data = bytearray(data)
+    struct.pack_into(format, data, offset, value)
+    check = 14695981039346656037
+    for i, byte in enumerate(data):
+        if not CHECK <= i < CHECK + 8:
+            check = ((check ^ byte) * 1099511628211) % 2**64
+    struct.pack_into("Q", data, CHECK, check)
+    return bytes(data)
+
+
+def test_the_handle_itself_opens(sent):
+    assert open_it(*sent)[999].item() == 999
+    assert resealed(sent[0], SIZE, "I", len(sent[0])) == sent[0]
+
+
+@pytest.mark.parametrize("data", [b"", b"no", b"x" * 640, b"USMPYIPC"])
+def test_other_bytes(data):
+    with pytest.raises(ValueError, match="data is no handle of usmpy"):
+        usmpy.IPCHandle.from_bytes(data, ())
+
+
+def test_other_types(sent):
+    data, fds = sent
+    with pytest.raises(TypeError):
+        usmpy.IPCHandle.from_bytes("text", fds)
+    with pytest.raises(TypeError):
+        usmpy.IPCHandle.from_bytes(data, ["3"])
+    with pytest.raises(TypeError):
+        usmpy.IPCHandle.from_bytes(data, 3)
+    with pytest.raises(TypeError, match="cannot be called"):
+        usmpy.IPCHandle()
+    with pytest.raises(TypeError, match="readonly"), usmpy.IPCHandle.from_bytes(data, fds) as handle:
+        handle.open(readonly=1)
+    with pytest.raises(TypeError, match="USMArray is allowed"):
+        usmpy.share([1, 2])
+
+
+def test_truncated(sent):
+    data, fds = sent
+    for n in range(16, len(data)):
+        with pytest.raises(ValueError, match="truncated or damaged"):
+            usmpy.IPCHandle.from_bytes(data[:n], fds)
+    with pytest.raises(ValueError, match="truncated or damaged"):
+        usmpy.IPCHandle.from_bytes(data + b"\0" * 8, fds)
+
+
+def test_every_flipped_bit_is_found(sent):
+    data, fds = sent
+    for bit in random.Random(1).sample(range(8 * len(data)), 500):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ValueError, match=r"no handle|version|truncated or damaged|was changed"):
+            usmpy.IPCHandle.from_bytes(changed, fds)
+
+
+def test_another_version(sent):
+    data, fds = sent
+    with pytest.raises(ValueError, match="has version 9 and this usmpy reads version 1"):
+        usmpy.IPCHandle.from_bytes(resealed(data, VERSION, "I", 9), fds)
+
+
+def test_another_boot(sent):
+    data, fds = sent
+    with pytest.raises(ValueError, match="another machine, or before this one was started"):
+        usmpy.IPCHandle.from_bytes(resealed(data, BOOT, "4s", b"zzzz"), fds)
+
+
+def test_another_size_than_the_file_has(sent):
+    data, fds = sent
+    with pytest.raises(ValueError, match="is of 12288 bytes and its file has 8192"):
+        open_it(resealed(data, NBYTES, "Q", 12288), fds)
+    with pytest.raises(ValueError, match="does not lie within its memory"):
+        open_it(resealed(data, NBYTES, "Q", 4096), fds)
+
+
+def test_other_descriptors(sent):
+    data, fds = sent
+    with pytest.raises(ValueError, match="fds has 0 descriptors and the handle 1"):
+        usmpy.IPCHandle.from_bytes(data, ())
+    with pytest.raises(ValueError, match="fds has 9 descriptors and the handle 1"):
+        usmpy.IPCHandle.from_bytes(data, fds * 9)
+    with pytest.raises(ValueError, match="no open descriptor"):
+        usmpy.IPCHandle.from_bytes(data, [1 << 20])
+    with open(os.devnull) as file, pytest.raises(ValueError, match="not the handle's file"):
+        usmpy.IPCHandle.from_bytes(data, [file.fileno()])
+
+
+def inode_at(data, fd):
+    """Where the handle has the inode of its descriptor."""
+    return data.index(struct.pack("Q", os.fstat(fd).st_ino), NBYTES)
+
+
+@pytest.mark.parametrize("size", [8192, 4096])
+def test_files_without_seals(sent, size):
+    data, fds = sent
+    fd = os.memfd_create("usmpy", os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, size)
+    forged = resealed(data, inode_at(data, fds[0]), "Q", os.fstat(fd).st_ino)
+    with pytest.raises(ValueError, match="not sealed against changes of its size"):
+        open_it(forged, [fd])
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    if size == 4096:
+        with pytest.raises(ValueError, match="is of 8192 bytes and its file has 4096"):
+            open_it(forged, [fd])
+    else:
+        assert open_it(forged, [fd])[0].item() == 0
+    os.close(fd)
+
+
+def test_nobody_can_make_the_memory_smaller(sent):
+    _, fds = sent
+    with pytest.raises(PermissionError):
+        os.ftruncate(fds[0], 0)
+
+
+def test_bare_bytes_reach_a_process_that_runs(other, sent):
+    data, _ = sent
+    assert open_it(data, None)[7].item() == 7
+
+
+def test_bare_bytes_of_a_closed_handle(other, sent):
+    data, _ = sent
+    other("h.close()")
+    with pytest.raises(ValueError, match="has closed the handle"):
+        usmpy.IPCHandle.from_bytes(data)
+
+
+def test_bare_bytes_whose_descriptor_is_another_file_now(other, sent):
+    data, _ = sent
+    other("n = h.fds[0]; h.close(); f = os.open('/dev/null', os.O_RDONLY); os.dup2(f, n)")
+    with pytest.raises(ValueError, match="the handle is stale"):
+        usmpy.IPCHandle.from_bytes(data)
+
+
+def test_bare_bytes_of_a_dead_process(other, sent):
+    data, fds = sent
+    other.kill()
+    with pytest.raises(ValueError, match="that made the handle has ended"):
+        usmpy.IPCHandle.from_bytes(data)
+    assert open_it(data, fds)[7].item() == 7  # with its descriptors it still is the memory
+
+
+def test_bare_bytes_of_a_process_whose_number_is_used_again(sent):
+    data, _ = sent
+    with pytest.raises(ValueError, match="that made the handle has ended"):
+        usmpy.IPCHandle.from_bytes(resealed(data, STARTED, "Q", 1))
+
+
+@pytest.mark.made_if(os.getuid() == 0, "another user is needed")
+def test_a_refusal_names_ptrace_scope(other, sent):
+    """A process of another user may not take descriptors out of this one."""
+    data, _ = sent
+    code = (
+        "import os, sys, usmpy\nos.setgid(65534); os.setuid(65534)\n"
+        "try: usmpy.IPCHandle.from_bytes(bytes.fromhex(sys.argv[1]))\n"
+        "except BufferError as error: print(error)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code, data.hex()], capture_output=True, text=True, check=True
+    )
+    assert "/proc/sys/kernel/yama/ptrace_scope" in found.stdout
+
+
+def test_an_absent_device(sent):
+    data, fds = sent
+    at = data.index(b"host:cpu:0")
+    gone = resealed(data, at, "10s", b"cuda:gpu:9")
+    with pytest.raises(usmpy.DeviceNotFound, match=r"exporter's cuda:gpu:9, .*host:cpu:0"):
+        open_it(gone, fds)
+    with usmpy.IPCHandle.from_bytes(gone, fds) as handle:
+        assert handle.open(device="host")[1].item() == 1
+
+
+def test_a_device_that_cannot_use_the_memory(sent):
+    names = [d.filter_string for d in usmpy.get_devices() if not d.has_usm_system]
+    for name in names:
+        with usmpy.IPCHandle.from_bytes(*sent) as handle, pytest.raises(BufferError, match="to_device"):
+            handle.open(device=name)
+    assert names
+
+
+def test_a_handle_is_no_pickle(sent):
+    import pickle
+
+    with usmpy.IPCHandle.from_bytes(*sent) as handle:
+        with pytest.raises(pickle.PicklingError, match=r"import usmpy\.multiprocessing"):
+            pickle.dumps(handle)
+        assert repr(handle).startswith("<usmpy.IPCHandle, fds=(")
+    assert repr(handle) == "<usmpy.IPCHandle, closed>"
+    handle.close()
+
+
+def test_read_only_mappings(other):
+    """Writes are forbidden by the page tables, until somebody opens the block to write."""
+    x = usmpy.share(usmpy.arange(4, device="host"))
+    rights = "[line.split()[1] for line in open('/proc/self/maps') if 'memfd:usmpy' in line]"
+    with x.get_ipc_handle() as handle:
+        other("del x, h; y = handle().open(readonly=True)", handle)
+        assert other(rights) == ["r--s"]
+        with pytest.raises(Failed, match="read-only"):
+            other("y[0] = 1")
+        other("z = handle().open()")
+    assert other(rights) == ["rw-s"]
+    other("z[0] = 9")
+    assert other("y.tolist()") == [9, 1, 2, 3]
+    assert x[0].item() == 9
