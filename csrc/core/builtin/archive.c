@@ -7,10 +7,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* More than there are registers of a kind in any function: embed.py sees to that. */
-#define RECENT 4096
+/* More than there are registers of a kind in any function, and ids in any module: embed.py sees to that. */
+#define RECENT 8192
 
-/* Numbers as they were last used, the latest first; new ones are given in order, from 1 on. */
+/* Numbers as they were last used, the latest first. */
 typedef struct recent {
     uint32_t n;
     uint16_t numbers[RECENT];
@@ -29,17 +29,17 @@ static uint32_t read_varint(const uint8_t **at)
     }
 }
 
-/* The number at a place from 1 on, which becomes the latest; 0 gives a new one. */
-static unsigned use(recent *known, uint32_t place)
+/* The number at a place from 1 on, which becomes the latest; 0 adds a new one. */
+static uint32_t use(recent *known, uint32_t place, uint32_t added)
 {
-    unsigned number = place == 0 ? known->n + 1 : known->numbers[place - 1];
+    uint32_t number = place == 0 ? added : known->numbers[place - 1];
     memmove(&known->numbers[1], &known->numbers[0],
             (place == 0 ? known->n++ : place - 1) * sizeof known->numbers[0]);
     known->numbers[0] = (uint16_t)number;
     return number;
 }
 
-static char *put_decimal(char *out, unsigned number)
+static char *put_decimal(char *out, uint32_t number)
 {
     char digits[10];
     int n = 0;
@@ -65,7 +65,7 @@ static void restore_text(const usm_kernel_source *source, char *out, recent *kno
             for (const char *name = names[byte]; *name != 0; name++) {
                 *out++ = *name;
             }
-            out = put_decimal(out, use(&known[byte], read_varint(&numbers)));
+            out = put_decimal(out, use(&known[byte], read_varint(&numbers), known[byte].n + 1));
             continue;
         }
         *out++ = (char)byte;
@@ -77,12 +77,27 @@ static void restore_text(const usm_kernel_source *source, char *out, recent *kno
     }
 }
 
-/* Operands: differences from the last one in the same place (SPIR-V specification, 2.3). */
-static void restore_words(const usm_kernel_source *source, char *out)
+static uint32_t read_id(const uint8_t **at, recent *known, uint32_t *greatest)
+{
+    uint32_t place = read_varint(at);
+    if (place > 1) {
+        return use(known, place - 1, 0);
+    }
+    uint32_t added = place == 0 ? *greatest + 1 : read_varint(at);
+    *greatest = added > *greatest ? added : *greatest;
+    return use(known, 0, added);
+}
+
+/* Instructions (SPIR-V specification, 2.3): literals are differences from the last one in the same place. */
+static void restore_words(const usm_kernel_source *source, char *out, recent *known)
 {
     uint32_t last[512][16], *word = (uint32_t *)(void *)out, *end = word + source->size / sizeof *word;
     const uint8_t *data = source->data, *numbers = source->numbers;
+    uint32_t greatest = 0;
     memset(last, 0, sizeof last);
+    for (int i = 0; i < 4; i++) {
+        known[i].n = 0;
+    }
     for (int i = 0; i < 5; i++) {
         *word++ = read_varint(&numbers);
     }
@@ -90,8 +105,13 @@ static void restore_words(const usm_kernel_source *source, char *out)
         uint32_t opcode = read_varint(&data), count = read_varint(&data);
         *word++ = count << 16 | opcode;
         for (uint32_t i = 1; i < count; i++) {
-            uint32_t difference = read_varint(&numbers); /* the sign is its lowest bit */
-            *word++ = last[opcode % 512][i % 16] += difference >> 1 ^ (0 - (difference & 1));
+            uint32_t place = i < 16 ? i : 14 + i % 2, kind = usm_spirv_kinds[opcode] >> 2 * place & 3;
+            if (kind != 0) {
+                *word++ = read_id(&numbers, &known[kind], &greatest);
+            } else {
+                uint32_t difference = read_varint(&numbers); /* the sign is its lowest bit */
+                *word++ = last[opcode][place] += difference >> 1 ^ (0 - (difference & 1));
+            }
         }
     }
 }
@@ -110,7 +130,7 @@ char *usm_kernel_restore(const usm_kernel_source *const *sources, int n, size_t 
     }
     for (int i = 0; i < n; at += sources[i++]->size) {
         if (sources[i]->form == USM_KERNEL_SPIRV) {
-            restore_words(sources[i], at);
+            restore_words(sources[i], at, known);
         } else {
             restore_text(sources[i], at, known);
         }

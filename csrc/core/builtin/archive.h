@@ -33,6 +33,9 @@ typedef struct usm_kernel_archive {
 } usm_kernel_archive;
 
 extern const usm_kernel_archive usm_kernel_archives[USM_KERNEL_FORMS];
+/* By opcode: two bits for each operand, 0 a literal, else an id, of three kinds. Of OpEntryPoint only the
+ * first. */
+extern const uint32_t usm_spirv_kinds[512];
 
 /*
  * The sources of a form; the first call decompresses all of them, which takes milliseconds, and keeps them

@@ -22,8 +22,8 @@ INCLUDE = re.compile(r'^#include "(.*)"$')
 OPERATIONS = runpy.run_path(str(KERNELS / "operations.py"))
 # Headers that no file holds.
 WRITTEN = {"operations.h": OPERATIONS["header"], "costly.h": OPERATIONS["costly"]}
-# Registers and labels of PTX, which make_ptx.py numbers as they appear. In the archive, the byte of that place in
-# this list, from 1 on, stands for one, and its number is apart.
+# Registers and labels of PTX, which make_ptx.py numbers as they appear. In the archive, the byte of
+# its place in this list, from 1 on, stands for one, and its number is apart.
 NUMBERED = ("%p", "%rs", "%r", "%rd", "%f", "%fd", "$L")
 REGISTER = re.compile(r"(%p|%rs|%rd|%r|%fd|%f|\$L)([1-9]\d*)(?!\w)")
 # What stands for itself at the beginning of a line of PTX: a variable, a function, a kernel.
@@ -31,7 +31,29 @@ ITEM = re.compile(r"^(?=\.(?:const|func|global|shared|visible)\b)", re.M)
 ITEM_NAME = re.compile(
     r"\.(?:entry|func(?: \(.*?\))?) (\w+)|\.(?:const|global|shared) [^=;\[]*?(\w+)\s*[\[=;]"
 )
-RECENT = 4096  # as in csrc/core/builtin/archive.c
+# Operands of SPIR-V instructions (SPIR-V specification, 3.49): a literal, an id, a result's type, a
+# label. The last one stands for all that follow; after "*", the last two take turns.
+PATTERNS = {
+    **{3: "l", 5: "il", 11: "il", 12: "tiili", 14: "l", 15: "lil", 16: "il", 17: "l", 21: "il", 22: "il"},
+    **{23: "iil", 32: "ili", 43: "til", 50: "til", 54: "tili", 59: "tili", 61: "tiil", 62: "iil", 63: "iil"},
+    **{
+        64: "iiil",
+        71: "il",
+        81: "tiil",
+        245: "ti*iL",
+        246: "LLl",
+        247: "Ll",
+        248: "L",
+        249: "L",
+        250: "iLLl",
+    },
+    **{251: "iLl", 256: "il", 257: "il"},
+    **dict.fromkeys((19, 20, 28, 30, 33, 56, 224, 253, 254), "i"),
+    **dict.fromkeys((1, 41, 42, 46, 55, 57, 65, 66, 67, 70, 80, 232), "ti"),
+    **dict.fromkeys((*range(109, 125), *range(126, 139), *range(162, 192), *range(194, 201)), "ti"),
+}
+KIND_LETTERS = "litL"  # as csrc/core/builtin/archive.c counts them
+RECENT = 8192  # as in csrc/core/builtin/archive.c
 # Parameters as in csrc/core/base/lzma.h.
 LZMA = {"id": lzma.FILTER_LZMA1, "lc": 3, "lp": 0, "pb": 0, "dict_size": 1 << 22, "nice_len": 273}
 LZMA |= {"mode": lzma.MODE_NORMAL, "mf": lzma.MF_BT4, "depth": 1000}
@@ -101,10 +123,51 @@ def varint(number):
     return bytes([*out, number])
 
 
+def parse_spirv(module):
+    """(the five words of the head, [(opcode, operands)])."""
+    words = struct.unpack(f"<{len(module) // 4}I", module)
+    instructions, at = [], 5
+    while at < len(words):
+        count = words[at] >> 16
+        instructions.append((words[at] & 0xFFFF, words[at + 1 : at + count]))
+        at += count
+    return words[:5], instructions
+
+
+def kinds_of(opcode, n):
+    """Of n operands, by their places alone."""
+    before, star, turns = PATTERNS[opcode].partition("*")
+    return (before + (turns * n if star else before[-1] * n))[:n]
+
+
+def ids_of(opcode, operands, labels):
+    """Which operands are ids. `labels` are those of the module."""
+    ids = [kind != "l" for kind in kinds_of(opcode, len(operands))]
+    if opcode == 15:  # OpEntryPoint: ids of variables follow its name, whose last byte is 0
+        end = next(i for i in range(2, len(operands)) if operands[i] < 1 << 24)
+        ids[end + 1 :] = [True] * (len(operands) - end - 1)
+    if opcode == 251:  # OpSwitch: literals of one word or two, each with a label
+        step = 2 if labels.issuperset(operands[3::2]) else 3
+        ids[1 + step :: step] = [True] * len(ids[1 + step :: step])
+        assert labels.issuperset(operands[1 + step :: step])
+    return ids
+
+
+def place_of(i):
+    """Of operand i, from 1 on, in tables of 16."""
+    return i if i < 16 else 14 + i % 2
+
+
+def packed_kinds(opcode):
+    """Two bits for each place of place_of."""
+    kinds = kinds_of(opcode, 15)
+    return sum(KIND_LETTERS.index(kind) << 2 * i for i, kind in enumerate(kinds, 1))
+
+
 class Archive:
     """Sources of one form, as csrc/core/builtin/archive.c restores them.
 
-    `data` has the texts and opcodes, `numbers` the numbers in them, which compress better apart from the rest.
+    `data` has the texts and opcodes, `numbers` the numbers in them, which compress better apart.
     """
 
     def __init__(self):
@@ -117,39 +180,49 @@ class Archive:
         self.numbers += numbers
 
     def add_text(self, name, text):
-        """A register is written as how many others of its kind were named since it was: 1 the last, 0 a new one."""
-        data, numbers, at = bytearray(), bytearray(), 0
+        """A register is written as how many of its kind were named since it was, from 1 on; 0: a new one."""
+        data, numbers = bytearray(), bytearray()
         for function in re.split(r"(?<=\n)(?={)", text):
             recent, at = {kind: [] for kind in NUMBERED}, 0
             for match in REGISTER.finditer(function):
                 known, number = recent[match[1]], int(match[2])
                 data += function[at : match.start()].encode() + bytes([1 + NUMBERED.index(match[1])])
                 at = match.end()
-                if number <= len(known):
-                    place = known.index(number)
-                    numbers += varint(place + 1)
-                    known.insert(0, known.pop(place))
-                else:
-                    assert number == len(known) + 1 < RECENT, (name, match[0])
-                    numbers += b"\0"
-                    known.insert(0, number)
+                place = known.index(number) + 1 if number <= len(known) else 0
+                assert place > 0 or number == len(known) + 1 < RECENT, (name, match[0])
+                numbers += varint(place)
+                known.insert(0, known.pop(place - 1) if place > 0 else number)
             data += function[at:].encode()
         self.end(name, len(text.encode()), data, numbers)
 
     def add_spirv(self, name, module):
-        """An operand is written as its difference from the last one in the same place of such an instruction."""
-        data, last = bytearray(), {}
-        words = struct.unpack(f"<{len(module) // 4}I", module)
-        numbers, at = bytearray(b"".join(map(varint, words[:5]))), 5
-        while at < len(words):
-            opcode, count = words[at] & 0xFFFF, words[at] >> 16
-            data += varint(opcode) + varint(count)
-            for i in range(1, count):
-                place, number = (opcode % 512, i % 16), words[at + i]
-                difference = number - last.get(place, 0) & 0xFFFFFFFF
-                last[place] = number
-                numbers += varint((difference << 1 ^ -(difference >> 31)) & 0xFFFFFFFF)
-            at += count
+        """A literal is written as its difference from the last one in that place of such an instruction.
+
+        An id is written as how many others of its kind were named since it was, from 2 on; 0 is one above the
+        greatest, 1 stands before any other.
+        """
+        head, instructions = parse_spirv(module)
+        data, numbers = bytearray(), bytearray(b"".join(map(varint, head)))
+        last, recent, greatest = {}, {kind: [] for kind in "itL"}, 0
+        for opcode, operands in instructions:
+            data += varint(opcode) + varint(len(operands) + 1)
+            for i, kind in enumerate(kinds_of(opcode, len(operands))):
+                number = operands[i]
+                if kind == "l":
+                    place = (opcode, place_of(i + 1))
+                    difference = number - last.get(place, 0) & 0xFFFFFFFF
+                    last[place] = number
+                    numbers += varint((difference << 1 ^ -(difference >> 31)) & 0xFFFFFFFF)
+                    continue
+                known = recent[kind]
+                if number in known:
+                    numbers += varint(known.index(number) + 2)
+                    known.remove(number)
+                else:
+                    numbers += b"\0" if number == greatest + 1 else b"\1" + varint(number)
+                    greatest = max(greatest, number)
+                known.insert(0, number)
+                assert greatest < RECENT, name
         self.end(name, len(module), data, numbers)
 
     def c_rows(self, form):
@@ -161,7 +234,8 @@ class Archive:
         )
         return (
             f"static const uint8_t {form}[] = {{\n{lines}}};\n",
-            f"    {{{form}, {len(whole)}, {self.n}, {len(self.index)}, {len(self.index) + len(self.data)}}},\n",
+            f"    {{{form}, {len(whole)}, {self.n}, {len(self.index)}, "
+            f"{len(self.index) + len(self.data)}}},\n",
         )
 
 
@@ -175,6 +249,8 @@ def c_source():
         forms["spirv"].add_spirv(path.stem, path.read_bytes())
     arrays, rows = zip(*(archive.c_rows(form) for form, archive in forms.items()), strict=True)
     head = '/* Written by csrc/kernels/tools/embed.py. */\n#include "core/builtin/archive.h"\n'
+    kinds = [f"[{opcode}] = {packed_kinds(opcode)}" for opcode in sorted(PATTERNS)]
+    arrays = [*arrays, f"const uint32_t usm_spirv_kinds[512] = {{{', '.join(kinds)}}};\n"]
     return "\n".join(
         [head, *arrays, f"const usm_kernel_archive usm_kernel_archives[] = {{\n{''.join(rows)}}};\n"]
     )

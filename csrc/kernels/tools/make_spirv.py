@@ -14,6 +14,7 @@ here, around the conversions of cast.cl.
 """
 
 import hashlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -229,7 +230,20 @@ def make(name, folder):
     file.write_text(text_of(name), encoding="utf-8")
     subprocess.run([*CLANG, *options, file.name, "-o", bitcode.name], check=True, cwd=folder)
     subprocess.run([*TRANSLATE, bitcode.name, "-o", module.name], check=True, cwd=folder)
-    return module.read_bytes()
+    return renumbered(module.read_bytes())
+
+
+def renumbered(module):
+    """The same module with ids in the order in which they appear, which embed.py compresses better."""
+    head, instructions = embed.parse_spirv(module)
+    labels = {operands[0] for opcode, operands in instructions if opcode == 248}
+    numbers, words = {}, []
+    for opcode, operands in instructions:
+        words.append((len(operands) + 1) << 16 | opcode)
+        for i, is_id in enumerate(embed.ids_of(opcode, operands, labels)):
+            number = operands[i]
+            words.append(numbers.setdefault(number, len(numbers) + 1) if is_id else number)
+    return struct.pack(f"<{5 + len(words)}I", *head[:3], len(numbers) + 1, head[4], *words)
 
 
 def digests(name):
