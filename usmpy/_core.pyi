@@ -3362,7 +3362,8 @@ class USMArray:
             Stream of the consumer. For CUDA memory: 1 or None is the legacy default stream, 2 the calling
             thread's, other numbers are addresses of streams; their later work is ordered after pending work
             here, on the device. -1 makes no order. For managed and pinned memory, None gives finished data.
-            For memory of the CPU, None gives finished data and -1 does not wait.
+            For memory of the CPU, None gives finished data and -1 does not wait. With ``copy=False``, -1
+            gives finished data for every memory: this is how mpi4py asks, which has no stream.
         max_version : tuple of two ints, optional
             Highest version that the consumer understands. A major version of 1 or more gives a capsule named
             'dltensor_versioned', a lower one or None one named 'dltensor'.

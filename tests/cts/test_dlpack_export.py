@@ -271,6 +271,17 @@ def test_a_cpu_consumer_gets_finished_data_unless_it_says_minus_one(queue):
 
 
 @pytest.mark.only_on("host-task", "host-accessible")
+def test_minus_one_with_copy_false_is_finished_data(queue):
+    """mpi4py's request: MPI reads the memory at once."""
+    x = usmpy.zeros(3, dtype="int64", queue=queue)
+    go = threading.Event()
+    queue.host_task(lambda x: go.wait(60), x)
+    threading.Timer(0.05, go.set).start()
+    x.__dlpack__(stream=-1, max_version=(1, 0), copy=False)
+    assert go.is_set()
+
+
+@pytest.mark.only_on("host-task", "host-accessible")
 def test_a_failed_task_comes_out_of_the_export(queue):
     x = usmpy.zeros(3, queue=queue)
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import usmpy
@@ -55,6 +56,20 @@ def spoiled(queue, usm_type="device"):
 
 def kinds(device):
     return [kind for kind in KINDS if getattr(device, f"has_usm_{kind}")]
+
+
+@pytest.mark.only_on("host-task", "host-accessible")
+def test_consumers_that_drop_the_error_of_the_buffer_protocol_get_it_again(queue, reports):
+    """mpi4py and NumPy try the next protocol then; they must not read what failed work left."""
+    x = spoiled(queue)
+    for _ in range(2):
+        with pytest.raises(Trouble):
+            memoryview(x)
+    with pytest.raises(Trouble):
+        x.__dlpack__()
+    x = spoiled(queue)
+    with pytest.raises(Trouble):
+        np.asarray(x)
 
 
 # Display retrieves no error.

@@ -226,6 +226,16 @@ def test_minus_one_asks_for_no_order(peer, driver, queue):
     assert counted(driver, ("cuStreamWaitEvent", *WAITS)) == before
 
 
+def test_minus_one_with_copy_false_is_finished_data(peer, driver, queue):
+    """mpi4py's request: an MPI library has no stream that could be made to wait."""
+    x = pending(queue, driver)
+    with driver.on(0):
+        capsule = x.__dlpack__(stream=-1, max_version=(1, 0), copy=False)
+        assert not driver.is_busy(queue.native_handle)
+        assert seen_by(peer, x, peer.stream()) == b"\7" * N
+    del capsule
+
+
 @pytest.mark.parametrize("stream", ["pointer", LEGACY, PER_THREAD, None, -1])
 def test_nothing_is_enqueued_where_nothing_is_pending(peer, driver, queue, stream):
     stream = peer.stream() if stream == "pointer" else stream
@@ -234,6 +244,7 @@ def test_nothing_is_enqueued_where_nothing_is_pending(peer, driver, queue, strea
     before = counted(driver, (*ENQUEUES, *WAITS))
     for _ in range(3):
         x.__dlpack__(stream=stream, max_version=(1, 0))
+        x.__dlpack__(stream=stream, max_version=(1, 0), copy=False)
         x.__dlpack__(stream=stream)
     assert counted(driver, (*ENQUEUES, *WAITS)) == before
 

@@ -36,8 +36,8 @@ PAGES = sorted(
     if path.name not in ELSEWHERE
     and any(not OPT_IN & set(block.needs) for block in pages.blocks(path.read_text(encoding="utf-8")))
 )
-# What an environment of the tests may lack: a GPU and its libraries, and 2.9 GB of SYCL.
-MAY_LACK = {"cuda", "cupy", "dpctl", "dpnp"}
+# What an environment of the tests may lack: GPUs and their libraries, SYCL (2.9 GB), Ray (with_processes.py).
+MAY_LACK = {"cuda", "cupy", "dpctl", "dpnp", "ray"}
 
 
 def run_page(page, folder, **environment):

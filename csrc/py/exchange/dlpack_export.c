@@ -243,9 +243,14 @@ static order order_of_stream(PyObject *stream, const DLDevice *device, void **ha
     return value == -1 ? ORDER_NONE : ORDER_STREAM;
 }
 
-/* Makes the memory ready as requested. *handle: NULL if the consumer's stream is unknown. 0 or -1. */
+/*
+ * Makes the memory ready as requested. *handle: NULL if the consumer's stream is unknown. 0 or -1.
+ *
+ * `in_place`: with copy=False, stream=-1 is mpi4py's request (asdlpack.pxi of versions 4.0 and 4.1). Its
+ * consumer is an MPI library, which has no stream and no other means to wait, so it gets finished data.
+ */
 static inline int prepare(usmpy_state *state, usmpy_array *array, const DLDevice *device, PyObject *stream,
-                          void **handle)
+                          bool in_place, void **handle)
 {
     if (USM_LIKELY(device->device_type == kDLCPU && !usmpy_given(stream))) {
         return usmpy_finish_for_export(state, array);
@@ -260,7 +265,10 @@ static inline int prepare(usmpy_state *state, usmpy_array *array, const DLDevice
         return usmpy_stream_follow(state, array->alloc->place->device, *handle, array);
     }
     *handle = NULL;
-    return order == ORDER_HOST ? usmpy_finish_for_export(state, array) : order == ORDER_NONE ? 0 : -1;
+    if (order == ORDER_NONE && !in_place) {
+        return 0;
+    }
+    return order == ORDER_ERROR ? -1 : usmpy_finish_for_export(state, array);
 }
 
 /*
@@ -277,7 +285,7 @@ static PyObject *export_copy(usmpy_state *state, usmpy_array *array, bool versio
     }
     usm_kind kind = to_host ? USM_DEVICE : (usm_kind)array->alloc->kind;
     usmpy_array *copy = usmpy_array_duplicate(array, queue, kind, (usm_dtype)array->dtype, 'K');
-    if (copy != NULL && prepare(state, copy, &device, stream, &handle) == 0 &&
+    if (copy != NULL && prepare(state, copy, &device, stream, false, &handle) == 0 &&
         (handle != NULL || usmpy_finish_for_export(state, copy) == 0)) {
         capsule = make_capsule(copy, versioned, device, DLPACK_FLAG_BITMASK_IS_COPIED, handle);
     }
@@ -313,7 +321,7 @@ PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (USM_UNLIKELY(copy == 1 || to_host)) {
         return export_copy(state, array, versioned, device, out[1], to_host);
     }
-    if (prepare(state, array, &device, out[1], &handle) < 0) {
+    if (prepare(state, array, &device, out[1], copy == 0, &handle) < 0) {
         return NULL;
     }
     return make_capsule(array, versioned, device, 0, handle);

