@@ -70,6 +70,10 @@ def take_dlpack(theirs: Any, device: Any) -> Any:
     return usmpy.from_dlpack(theirs, device=device)
 
 
+def take_arrow(theirs: Any, device: Any) -> Any:
+    return usmpy.from_arrow(theirs, device=device)
+
+
 def take_any(theirs: Any, device: Any) -> Any:
     return usmpy.asarray(theirs, device=device)
 
@@ -148,6 +152,14 @@ IN = [
         lambda a: int(a.buffers()[1].address),
     ),
     In(
+        "Arrow",
+        "usmpy.from_arrow(theirs)",
+        ("pyarrow",),
+        make_arrow,
+        take_arrow,
+        lambda a: int(a.buffers()[1].address),
+    ),
+    In(
         "buffer protocol",
         "usmpy.asarray(theirs)",
         (),
@@ -187,11 +199,6 @@ def address_of_numba(x: Any) -> Any:
 
     look(np.from_dlpack(x), seen)
     return seen
-
-
-def arrow_of(x: Any) -> Any:
-    pa = module("pyarrow")
-    return pa.Array.from_buffers(pa.float32(), x.size, [None, pa.py_buffer(x)])
 
 
 def sent(x: Any) -> Any:
@@ -246,9 +253,9 @@ OUT = [
     ),
     Out(
         "Arrow",
-        "pa.Array.from_buffers(pa.float32(), x.size, [None, pa.py_buffer(x)])",
+        "pa.array(x)",
         ("pyarrow",),
-        arrow_of,
+        lambda x: module("pyarrow").array(x),
         lambda a: int(a.buffers()[1].address),
         lambda a: a[0].as_py(),
     ),

@@ -51,6 +51,12 @@ class _SupportsDLPack(Protocol):
     def __dlpack__(self, *, stream: Any = ...) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
+class _SupportsArrow(Protocol):
+    def __arrow_c_array__(self) -> tuple[CapsuleType, CapsuleType]: ...
+
+class _SupportsArrowDevice(Protocol):
+    def __arrow_c_device_array__(self) -> tuple[CapsuleType, CapsuleType]: ...
+
 class _SupportsSyclInterface(Protocol):
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]: ...
@@ -108,11 +114,14 @@ class _NumPyDType(Protocol):
     def isnative(self) -> builtins.bool: ...
 
 _Array: TypeAlias = _SupportsDLPack | _SupportsExchangeTable
+_Arrow: TypeAlias = _SupportsArrow | _SupportsArrowDevice
 _Handle: TypeAlias = SupportsIndex | _SupportsIntPtr
 _HandleOrSycl: TypeAlias = _Handle | _SupportsSyclCapsule | CapsuleType
 _Number: TypeAlias = complex | _HostScalar
 _Numbers: TypeAlias = _Number | SupportsIndex | Sequence[_Numbers]
-_ArrayLike: TypeAlias = _Array | Buffer | _SupportsSyclInterface | _SupportsCudaInterface | _Numbers
+_ArrayLike: TypeAlias = (
+    _Array | Buffer | _SupportsSyclInterface | _SupportsCudaInterface | _Arrow | _Numbers
+)
 _DTypeLike: TypeAlias = (
     DType
     | str
@@ -3369,6 +3378,87 @@ class USMArray:
         >>> usmpy.zeros(3, device="host").__dlpack_device__()
         (1, 0)
         """
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None, **kwargs: None
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """Export memory that the host reads as an array of Arrow (the Arrow PyCapsule interface).
+
+        Parameters
+        ----------
+        requested_schema : capsule, optional
+            The type that the consumer would like. It is not followed: an array has one type of Arrow.
+        **kwargs
+            Keywords of later versions of the interface, which must be None.
+
+        Returns
+        -------
+        tuple of two capsules
+            Named 'arrow_schema' and 'arrow_array'. They own the memory until a consumer takes it.
+
+        Raises
+        ------
+        BufferError
+            Arrow has no type for the array, the array is not contiguous or has no dimensions, or the host
+            cannot read its memory.
+        NotImplementedError
+            A keyword is not None.
+        TypeError
+            `requested_schema` is not such a capsule.
+        MemoryError
+            Memory is exhausted.
+
+        Notes
+        -----
+        The call waits for pending writes to the array, and passes their errors on. `__arrow_c_device_array__`
+        describes the types.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> schema, array = usmpy.zeros(3, device="host").__arrow_c_array__()
+        """
+    def __arrow_c_device_array__(
+        self, requested_schema: CapsuleType | None = None, **kwargs: None
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """Export the memory as an array of Arrow (the Arrow PyCapsule interface, C device data interface).
+
+        Parameters
+        ----------
+        requested_schema : capsule, optional
+            The type that the consumer would like. It is not followed: an array has one type of Arrow.
+        **kwargs
+            Keywords of later versions of the interface, which must be None.
+
+        Returns
+        -------
+        tuple of two capsules
+            Named 'arrow_schema' and 'arrow_device_array'. They own the memory until a consumer takes it.
+
+        Raises
+        ------
+        BufferError
+            Arrow has no type for the array, or the array is not contiguous or has no dimensions.
+        NotImplementedError
+            A keyword is not None.
+        TypeError
+            `requested_schema` is not such a capsule.
+        MemoryError
+            Memory is exhausted.
+
+        Notes
+        -----
+        Integers and float16 to float64 have Arrow's types, bool the extension type 'arrow.bool8'. An array
+        of more dimensions is a list of fixed size for each axis but the first. Consumers must not write.
+        Device type and id are those of `__dlpack_device__`, and -1 is the id of the CPU.
+
+        On CUDA devices, `sync_event` is an event behind pending writes to the array, or NULL if there are
+        none; the call does not wait. Elsewhere it waits for pending writes, and `sync_event` is NULL.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> schema, array = usmpy.zeros(3, device="host").__arrow_c_device_array__()
+        """
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The module usmpy (array API standard 2025.12).
 
@@ -4361,7 +4451,7 @@ def asarray(
     ----------
     obj : array, buffer, number or sequence
         An object with DLPack, ``__cuda_array_interface__`` or ``__sycl_usm_array_interface__``, a buffer,
-        a number, or nested sequences of numbers and arrays, which are stacked.
+        an array of Arrow, a number, or nested sequences of numbers and arrays, which are stacked.
     dtype : DType, str, type or numpy.dtype, optional
         The data type; by default that of `obj`, and of sequences the type that their arrays and NumPy
         scalars promote to. Python numbers follow these; alone they are bool, int64, or the default float
@@ -4415,6 +4505,55 @@ def asarray(
     >>> x = usmpy.arange(3)
     >>> usmpy.asarray([x, x]).shape, usmpy.asarray(x) is x
     ((2, 3), True)
+    """
+
+def from_arrow(
+    x: _Arrow, /, *, device: _Placement | _Pair = None, copy: builtins.bool | None = None
+) -> USMArray:
+    """Take an array of Arrow as a USMArray (Arrow's C data interface and C device data interface).
+
+    Parameters
+    ----------
+    x : array
+        An object with the method `__arrow_c_device_array__` or `__arrow_c_array__`. The first is preferred.
+    device : str, Device, Queue, USMArray or tuple of two ints, optional
+        As in `from_dlpack`.
+    copy : bool, optional
+        As in `from_dlpack`.
+
+    Returns
+    -------
+    USMArray
+        Over the memory of `x`, which it keeps alive, and read-only; or over a copy. Lists of fixed size
+        become further dimensions.
+
+    Raises
+    ------
+    BufferError
+        The array has nulls, or a type that is not here, or its memory cannot be used; or a copy is necessary
+        and `copy` is False.
+    TypeError
+        `x` has no such method, or an argument has a wrong type.
+    MemoryError
+        Memory is exhausted.
+    DeviceNotFound, BackendUnavailable
+        As `Device` raises them.
+
+    Notes
+    -----
+    Integers, float16 to float64, lists of fixed size of them, and the extension type 'arrow.bool8' are taken.
+    Work on the result is ordered after the `sync_event` of `x`, on the device. Exceptions of the methods of
+    `x` are passed on.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> import pyarrow as pa
+    >>> x = usmpy.from_arrow(pa.array([1, 2, 3]))
+    >>> x.tolist()
+    [1, 2, 3]
+    >>> pa.array(usmpy.ones(3, dtype="int8", device="host")).type
+    DataType(int8)
     """
 
 def from_dlpack(

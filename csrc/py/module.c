@@ -100,16 +100,16 @@ static int import_classes(usmpy_state *state)
 static int add_functions(PyObject *module)
 {
     PyMethodDef *const tables[] = {
-        usmpy_device_functions,    usmpy_placement_functions,  usmpy_creation_functions,
-        usmpy_full_functions,      usmpy_sequence_functions,   usmpy_manipulation_functions,
-        usmpy_dlpack_functions,    usmpy_copy_functions,       usmpy_bytes_functions,
-        usmpy_rearrange_functions, usmpy_repeat_functions,     usmpy_take_functions,
-        usmpy_broadcast_functions, usmpy_triangle_functions,   usmpy_inspection_functions,
-        usmpy_memory_functions,    usmpy_compare_functions,    usmpy_mask_functions,
-        usmpy_where_functions,     usmpy_asarray_functions,    usmpy_truth_functions,
-        usmpy_reduce_functions,    usmpy_joining_functions,    usmpy_copyto_functions,
-        usmpy_operation_functions, usmpy_accumulate_functions, usmpy_matmul_functions,
-        usmpy_sort_functions,
+        usmpy_device_functions,     usmpy_placement_functions, usmpy_creation_functions,
+        usmpy_full_functions,       usmpy_sequence_functions,  usmpy_manipulation_functions,
+        usmpy_dlpack_functions,     usmpy_arrow_functions,     usmpy_copy_functions,
+        usmpy_bytes_functions,      usmpy_rearrange_functions, usmpy_repeat_functions,
+        usmpy_take_functions,       usmpy_broadcast_functions, usmpy_triangle_functions,
+        usmpy_inspection_functions, usmpy_memory_functions,    usmpy_compare_functions,
+        usmpy_mask_functions,       usmpy_where_functions,     usmpy_asarray_functions,
+        usmpy_truth_functions,      usmpy_reduce_functions,    usmpy_joining_functions,
+        usmpy_copyto_functions,     usmpy_operation_functions, usmpy_accumulate_functions,
+        usmpy_matmul_functions,     usmpy_sort_functions,
 #ifdef USM_TESTING
         usmpy_testing_functions,
 #endif

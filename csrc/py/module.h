@@ -140,6 +140,7 @@ extern PyMethodDef usmpy_broadcast_functions[];
 extern PyMethodDef usmpy_triangle_functions[];
 extern PyMethodDef usmpy_inspection_functions[];
 extern PyMethodDef usmpy_dlpack_functions[];
+extern PyMethodDef usmpy_arrow_functions[];
 extern PyMethodDef usmpy_copy_functions[];
 extern PyMethodDef usmpy_bytes_functions[];
 extern PyMethodDef usmpy_memory_functions[];

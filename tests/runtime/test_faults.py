@@ -40,6 +40,11 @@ class NewProducer:
         return self.x.__dlpack__(max_version=max_version)
 
 
+class Arrow:
+    def __arrow_c_device_array__(self):
+        return OWN.__arrow_c_device_array__()
+
+
 OWN = usmpy.reshape(usmpy.arange(12, dtype="float32"), (3, 4))
 THEIRS = np.arange(12, dtype="float32").reshape(3, 4)
 # Made here: under a fault NumPy itself now and then fails without an exception.
@@ -121,6 +126,9 @@ EXCHANGE = {
     "export a copy": lambda: OWN.__dlpack__(max_version=(1, 0), copy=True),
     "export for a device": lambda: OWN.__dlpack__(dl_device=(1, 0), stream=None),
     "export to numpy": lambda: check(np.from_dlpack(OWN)),
+    "export to Arrow": lambda: OWN.__arrow_c_array__(),
+    "export to Arrow's device interface": lambda: OWN.__arrow_c_device_array__(),
+    "import from Arrow": lambda: check(usmpy.from_arrow(Arrow())),
     "device pair": lambda: OWN.__dlpack_device__(),
     "our table": through_our_table,
     "import our own": lambda: check(usmpy.from_dlpack(OWN)),

@@ -112,8 +112,11 @@ usm_status usm_cuda_enqueue(usm_cuda_event *event, CUstream stream, const usm_co
         case USM_COMMAND_PREFETCH:
             enqueue_prefetch(&event->event, stream, command);
             return USM_OK;
-        default:
-            return USM_OK; /* a point in the order: what it waits for is enqueued already */
+        default: /* a point in the order: what it waits for of ours is enqueued already */
+            function = "cuStreamWaitEvent";
+            code = command->as.point.event == NULL
+                       ? CUDA_SUCCESS
+                       : usm_cuda.cuStreamWaitEvent(stream, command->as.point.event, CU_EVENT_WAIT_DEFAULT);
     }
     return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed_on(queue->device, error, code, function);
 }

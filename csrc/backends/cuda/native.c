@@ -9,6 +9,31 @@
 #include <stdlib.h>
 
 /*
+ * The event that a profiled task has behind it, or one that is recorded now, behind the task and what follows
+ * it in its stream so far. It is destroyed with the usm_event.
+ */
+static CUevent record_event(usm_cuda_event *event)
+{
+    usm_cuda_scope scope;
+    usm_device *device = event->event.queue->device;
+    if (event->end != NULL || usm_cuda_number_of(&event->event) == 0 || usm_cuda_is_lost(device) ||
+        usm_cuda_enter(device, &scope, NULL) != USM_OK) {
+        return event->end;
+    }
+    usm_cuda_relax(&scope);
+    CUevent id = NULL;
+    CUresult code = usm_cuda.cuEventCreate(&id, CU_EVENT_DISABLE_TIMING);
+    if (code == CUDA_SUCCESS &&
+        (code = usm_cuda.cuEventRecord(id, event->timeline->stream)) != CUDA_SUCCESS) {
+        (void)usm_cuda.cuEventDestroy(id);
+    }
+    usm_cuda_note(device, code);
+    usm_cuda_leave(&scope);
+    event->end = code == CUDA_SUCCESS ? id : NULL;
+    return event->end;
+}
+
+/*
  * The stream that a queue shows is its first timeline. From then on others may enqueue or capture there, so
  * every task gets its own fence.
  */
@@ -19,6 +44,8 @@ void *usm_cuda_native_handle(usm_native what, const void *object)
             return (void *)(uintptr_t)usm_cuda_device_of(object)->id;
         case USM_NATIVE_CONTEXT:
             return ((const usm_context *)object)->native;
+        case USM_NATIVE_EVENT:
+            return usm_cuda_forked() ? NULL : record_event((usm_cuda_event *)object);
         default: {
             const usm_queue *queue = object;
             usm_cuda_timeline *timeline = &usm_cuda_queue_of(queue)->timelines[0];

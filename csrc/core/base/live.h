@@ -10,7 +10,7 @@ typedef enum usm_live_kind {
     USM_LIVE_QUEUE,
     USM_LIVE_EVENT,
     USM_LIVE_ALLOC,  /* allocations in use: owned or imported, not the pool's spare blocks */
-    USM_LIVE_EXPORT, /* DLPack tensors that a consumer has not given back */
+    USM_LIVE_EXPORT, /* DLPack tensors and levels of Arrow arrays that a consumer has not given back */
     USM_LIVE_FAILURE,
     USM_LIVE_PROGRAM,
     USM_LIVE_KERNEL,

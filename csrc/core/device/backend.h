@@ -60,7 +60,12 @@ typedef struct usm_pointer_info {
 } usm_pointer_info;
 
 /* Objects of drivers that other libraries make and use too. */
-typedef enum usm_native { USM_NATIVE_DEVICE, USM_NATIVE_CONTEXT, USM_NATIVE_QUEUE } usm_native;
+typedef enum usm_native {
+    USM_NATIVE_DEVICE,
+    USM_NATIVE_CONTEXT,
+    USM_NATIVE_QUEUE,
+    USM_NATIVE_EVENT, /* for `handle` of backends with stream_inspect alone */
+} usm_native;
 
 /* What a driver says about a context or queue that another library may have made. */
 typedef struct usm_native_facts {
@@ -78,8 +83,9 @@ typedef struct usm_native_facts {
  */
 typedef struct usm_native_entries {
     /*
-     * The driver's object behind a usm_device, usm_context or usm_queue, which lives as long as that object.
-     * Returns NULL for a queue that others cannot append to. Locks: the registry's, or none.
+     * The driver's object behind a usm_device, usm_context, usm_queue or usm_event, which lives as long as
+     * that object. Returns NULL for a queue that others cannot append to, and for an event of which the
+     * driver knows nothing. One thread at a time asks for that of an event. Locks: the registry's, or none.
      */
     void *(*handle)(usm_native what, const void *object);
     /*

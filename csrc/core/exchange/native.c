@@ -19,6 +19,14 @@ void *usm_native_handle(const usm_backend *backend, usm_native what, const void 
     return backend->native == NULL ? NULL : backend->native->handle(what, object);
 }
 
+void *usm_native_event(usm_event *event)
+{
+    const usm_backend *backend = event->queue->backend;
+    return usm_backend_has_streams(backend) && usm_event_in_driver(event)
+               ? backend->native->handle(USM_NATIVE_EVENT, event)
+               : NULL;
+}
+
 void usm_native_count(const usm_backend *backend, usm_native what, void *handle, bool more)
 {
     if (backend->native != NULL && backend->native->count != NULL) {

@@ -6,6 +6,7 @@
 #define USM_CORE_NATIVE_H
 
 #include "core/device/backend.h"
+#include "core/tasks/queue.h"
 
 /* Its devices, contexts and queues are objects of a driver that other libraries use too. */
 bool usm_backend_has_native(const usm_backend *backend);
@@ -17,6 +18,12 @@ bool usm_backend_knows_memory(const usm_backend *backend);
  * there is none. Any thread, any lock.
  */
 void *usm_native_handle(const usm_backend *backend, usm_native what, const void *object);
+/*
+ * The driver's event for a task of which we hold the event, recorded in its stream behind the task; it lives
+ * as long as the usm_event. NULL: the task has no such event, or the backend no streams. No lock; one thread
+ * at a time.
+ */
+void *usm_native_event(usm_event *event);
 /*
  * Adds a count of a driver's context or queue for somebody else (`more`), or gives back one that somebody
  * added for us. Nothing where the driver does not count. Any thread, no lock.

@@ -42,6 +42,13 @@ typedef struct usm_command {
     usm_command_kind kind;
     union {
         struct {
+            /*
+             * Of a marker: an event of the driver that another library recorded, which is reached first. The
+             * queue's backend has streams, and the event lives until the driver has the command. NULL: none.
+             */
+            void *event;
+        } point;
+        struct {
             void *dst;
             const void *src;
             size_t nbytes;
@@ -74,7 +81,8 @@ typedef struct usm_command {
 /* Nothing to do: the command only marks a point in the order. */
 static inline bool usm_command_is_point(const usm_command *command)
 {
-    return command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
+    return (command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER) &&
+           command->as.point.event == NULL;
 }
 
 /* A copy between regions that overlap, which drivers refuse or do wrong. */

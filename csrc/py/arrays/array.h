@@ -190,6 +190,9 @@ PyObject *usmpy_array_index(PyObject *self);
 extern PyGetSetDef usmpy_array_getset[];
 PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *usmpy_array_dlpack_device(PyObject *self, PyObject *unused);
+PyObject *usmpy_array_arrow(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *usmpy_array_arrow_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                   PyObject *kwnames);
 PyObject *usmpy_array_cuda_interface(PyObject *self, void *unused);
 PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused);
 PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);

@@ -147,5 +147,6 @@ PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
     if (array != NULL || PyErr_Occurred()) {
         return array;
     }
-    return PyObject_CheckBuffer(object) ? usmpy_array_from_buffer(state, object) : NULL;
+    return PyObject_CheckBuffer(object) ? usmpy_array_from_buffer(state, object)
+                                        : (PyObject *)usmpy_array_from_arrow(state, object);
 }

@@ -134,8 +134,23 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
 int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, usmpy_origin *origin);
 
 /*
- * For asarray and operands: imports in place by DLPack, an array interface or the buffer protocol; NULL
- * without an exception for an object with none of them.
+ * The array of an object that exports itself as one of Arrow, on the cached queue of its device; NULL without
+ * an exception if it does not.
+ */
+usmpy_array *usmpy_array_from_arrow(usmpy_state *state, PyObject *object);
+
+/* Imports x in place, on the queue if that is not NULL and reaches the memory; NULL with an exception. */
+typedef usmpy_array *usmpy_importer(usmpy_state *state, PyObject *x, PyObject *queue_object);
+/*
+ * What from_dlpack and from_arrow do with their arguments x, device and copy: the array of x, or a view of it
+ * if it is a USMArray, where `device` says, copied if that or `copy` asks for it.
+ */
+PyObject *usmpy_import_to(usmpy_state *state, const char *function, PyObject *const *arguments,
+                          usmpy_importer *importer);
+
+/*
+ * For asarray and operands: imports in place by DLPack, an array interface, the buffer protocol or
+ * Arrow; NULL without an exception for an object with none of them.
  */
 PyObject *usmpy_import_any(usmpy_state *state, PyObject *object);
 /* An object with the buffer protocol; NULL with BufferError. */

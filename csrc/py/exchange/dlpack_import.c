@@ -438,47 +438,56 @@ static bool is_named(usmpy_array *array, DLDevice named)
             ((int32_t)named.device_type == info->dlpack_type && named.device_id == info->dlpack_id));
 }
 
-/* The array of x: a new view of a USMArray; else imported in place, for the queue if that is not NULL. */
-static usmpy_array *import_or_view(usmpy_state *state, PyObject *x, PyObject *queue_object)
+static usmpy_array *view_of(usmpy_array *base)
 {
-    if (!usmpy_is_array(state, x)) {
-        return usmpy_import_dlpack(state, x, queue_object, false);
-    }
-    usmpy_array *base = (usmpy_array *)x;
     return usmpy_array_view(base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
+}
+
+PyObject *usmpy_import_to(usmpy_state *state, const char *function, PyObject *const *arguments,
+                          usmpy_importer *importer)
+{
+    PyObject *x = arguments[0], *queue = NULL;
+    DLDevice named = {(DLDeviceType)0, 0};
+    int copy = usmpy_given(arguments[2]) ? usmpy_bool(arguments[2], -1, function, "copy") : -1;
+    if (copy < 0 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (usmpy_given(arguments[1])) {
+        queue = queue_of_device(state, arguments[1], &named);
+        if (queue == NULL) {
+            return NULL;
+        }
+    }
+    /* A pair may name the memory's own device: then the array stays on the queue of the import. */
+    usmpy_array *array = usmpy_is_array(state, x) ? view_of((usmpy_array *)x)
+                                                  : importer(state, x, named.device_type != 0 ? NULL : queue);
+    if (array != NULL && is_named(array, named)) {
+        Py_SETREF(queue, Py_NewRef(array->queue));
+    }
+    PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, x);
+    Py_XDECREF(queue);
+    return result;
+}
+
+static usmpy_array *import(usmpy_state *state, PyObject *x, PyObject *queue_object)
+{
+    return usmpy_import_dlpack(state, x, queue_object, false);
 }
 
 static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"from_dlpack", 3, 1, 1, 1, {USMPY_x, USMPY_device, USMPY_copy}};
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[3], *queue = NULL;
+    PyObject *out[3];
     if (USM_LIKELY(kwnames == NULL && nargs == 1)) {
-        return (PyObject *)import_or_view(state, args[0], NULL);
+        return (PyObject *)(usmpy_is_array(state, args[0]) ? view_of((usmpy_array *)args[0])
+                                                           : import(state, args[0], NULL));
     }
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    int copy = usmpy_given(out[2]) ? usmpy_bool(out[2], -1, "from_dlpack", "copy") : -1;
-    if (copy < 0 && PyErr_Occurred()) {
-        return NULL;
-    }
     usmpy_deferred_poll();
-    DLDevice named = {(DLDeviceType)0, 0};
-    if (usmpy_given(out[1])) {
-        queue = queue_of_device(state, out[1], &named);
-        if (queue == NULL) {
-            return NULL;
-        }
-    }
-    /* A pair may name the memory's own device: then the array stays on the queue of the import. */
-    usmpy_array *array = import_or_view(state, out[0], named.device_type != 0 ? NULL : queue);
-    if (array != NULL && is_named(array, named)) {
-        Py_SETREF(queue, Py_NewRef(array->queue));
-    }
-    PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, out[0]);
-    Py_XDECREF(queue);
-    return result;
+    return usmpy_import_to(state, "from_dlpack", out, import);
 }
 
 PyMethodDef usmpy_dlpack_functions[] = {

@@ -119,6 +119,17 @@ static usm_status check_known(usmpy_claim *claim, const usm_block *block, int64_
     return USM_OK;
 }
 
+/* The device's place in the context or, for a device of CUDA that is not in it, in its default context. */
+static usm_status place_of(usm_context *context, usm_device *device, usm_place **out, usm_error *error)
+{
+    usm_context *own;
+    if (usm_context_place(context, device, out, NULL) == USM_OK) {
+        return USM_OK;
+    }
+    usm_status status = usm_context_default(device, &own, error);
+    return status == USM_OK ? usm_context_place(own, device, out, error) : status;
+}
+
 /*
  * Looks for the memory among usmpy's own blocks, then asks the driver. *found: whether either knows it;
  * *info: the driver's answer.
@@ -145,7 +156,7 @@ static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *foun
         block->kind = info->kind;
         block->base = info->base;
         block->nbytes = info->size;
-        status = usm_context_place(queue->context, info->device, &block->place, error);
+        status = place_of(queue->context, info->device, &block->place, error);
     }
     return status;
 }
