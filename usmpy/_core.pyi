@@ -120,9 +120,7 @@ _Handle: TypeAlias = SupportsIndex | _SupportsIntPtr
 _HandleOrSycl: TypeAlias = _Handle | _SupportsSyclCapsule | CapsuleType
 _Number: TypeAlias = complex | _HostScalar
 _Numbers: TypeAlias = _Number | SupportsIndex | Sequence[_Numbers]
-_ArrayLike: TypeAlias = (
-    _Array | Buffer | _SupportsSyclInterface | _SupportsCudaInterface | _Arrow | _Numbers
-)
+_ArrayLike: TypeAlias = _Array | Buffer | _SupportsSyclInterface | _SupportsCudaInterface | _Arrow | _Numbers
 _DTypeLike: TypeAlias = (
     DType
     | str
