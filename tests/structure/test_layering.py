@@ -588,7 +588,7 @@ STATE = {
     "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
     "core/share/handle.c": {"maker": "the boot and the process that handles name, read once"},
     "core/share/share.c": {"all": "the index of all blocks of several processes"},
-    "core/builtin/archive.c": {"restored.0": "the sources of the kernels, decompressed once"},
+    "core/builtin/archive.c": {"decoded.0": "the sources of the kernels, decompressed once"},
     "core/builtin/builtin.c": {
         "known.0": "the host's place, which is for ever",
         "builtin_store": "keeps programs between processes, set at import",

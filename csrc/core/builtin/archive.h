@@ -33,8 +33,7 @@ typedef struct usm_kernel_archive {
 } usm_kernel_archive;
 
 extern const usm_kernel_archive usm_kernel_archives[USM_KERNEL_FORMS];
-/* By opcode: two bits for each operand, 0 a literal, else an id, of three kinds. Of OpEntryPoint only the
- * first. */
+/* By opcode: two bits for each operand, 0 a literal, else an id of three kinds (OpEntryPoint: the first). */
 extern const uint32_t usm_spirv_kinds[512];
 
 /*
