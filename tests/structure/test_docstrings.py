@@ -60,8 +60,9 @@ def ids(pairs):
 
 def parameters(value):
     """Names of the parameters that a caller passes."""
-    names = [parameter.name for parameter in inspect.signature(value).parameters.values()]
-    return [name for name in names if name not in ("self", "type")]
+    function = getattr(value, "__func__", value)  # of a class method in Python
+    names = [parameter.name for parameter in inspect.signature(function).parameters.values()]
+    return [name for name in names if name not in ("self", "type", "cls")]
 
 
 def test_the_lists_are_not_empty():

@@ -34,8 +34,7 @@ static void read_text(const char *path, char *text, size_t size)
     }
 }
 
-/* When a process was started, in clock ticks since the boot (proc_pid_stat(5), field 22); 0: there is none.
- */
+/* When a process was started, in clock ticks (field 22 of proc_pid_stat(5)); 0: there is no such process. */
 static uint64_t start_of(int64_t process)
 {
     char path[40], text[1024];
