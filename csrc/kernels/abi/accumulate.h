@@ -1,5 +1,4 @@
-/* The last argument of usm_accumulate_*, usm_groups_*, usm_packs_*, usm_columns_*, usm_rows_* and
- * usm_extreme_*. */
+/* The last argument of the kernels in accumulate.cl. */
 #ifndef USM_ABI_ACCUMULATE_H
 #define USM_ABI_ACCUMULATE_H
 
@@ -23,8 +22,8 @@
 /*
  * Elements (outer, reduced, inner), row-major, of usm_dtype `type`; `blocks` of `block` along the middle
  * axis. A group of usm_groups_* takes `columns`, a power of 2 and 32 at most, of the inner axis together;
- * `columns` work-items of usm_packs_*, a power of 2, share a block; a group of usm_columns_* takes `columns`
- * packs.
+ * `columns` work-items of usm_packs_*, a power of 2, share a block; a group of usm_columns_* takes
+ * `columns` packs of the inner axis.
  */
 typedef struct usm_accumulation {
     long outer, reduced, inner, block, blocks, op, type, columns;
