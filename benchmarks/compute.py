@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,9 @@ from timing import Row
 import usmpy
 from usmpy import _core
 
+# CuPy imports NVIDIA's package cuda, not the script of that name beside this one.
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry).resolve() != HERE]
 try:
     import cupy
 except ImportError:
@@ -215,6 +219,11 @@ def rows_of(
         batch = other.batch(statement) if other is not None and place == "Intel" else None
         if batch is not None:
             candidates["dpnp"] = batch
+        for name in list(candidates):
+            try:
+                candidates[name](1)
+            except NotImplementedError:  # the peer does not have this type
+                del candidates[name]
         times = timing.best_batches(candidates, rounds, warm_up=2, runs=0 if small else 1)
         mine = times.pop("usmpy")
         also = limits(speeds, times)

@@ -5,16 +5,19 @@
 #include "core/builtin/builtin.h"
 #include "kernels/abi/operate.h"
 
+/* Below, more reads under way at once (usm_groups_*) are better than wider ones (usm_packs_*). */
+#define MANY_BLOCKS 64
+
 /* By what a place knows the kernels of a type: texts that last. */
 typedef struct names {
-    const char *module, *options, *accumulate, *groups, *packs, *rows;
+    const char *module, *options, *accumulate, *groups, *packs, *columns, *rows;
 } names;
 
 #define NAMES(type, number)                                                                             \
     {                                                                                                   \
         .module = "accumulate." type, .options = "-D USM_COMPUTE=" number,                              \
         .accumulate = "usm_accumulate_" type, .groups = "usm_groups_" type, .packs = "usm_packs_" type, \
-        .rows = "usm_rows_" type                                                                        \
+        .columns = "usm_columns_" type, .rows = "usm_rows_" type                                        \
     }
 static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_INT8] = NAMES("int8", "1"),
@@ -47,6 +50,10 @@ static usm_status launch(usm_queue *queue, usm_dtype computed, const char *funct
     if (function == names->packs) {
         builtin.group = USM_GROUPS_ITEMS;
         builtin.n[0] = r->outer * r->blocks * r->columns;
+    } else if (function == names->columns) {
+        int64_t packs = r->inner / USM_PACK(usm_dtype_table[computed].itemsize);
+        builtin.group = USM_GROUPS_ITEMS;
+        builtin.n[0] = r->outer * r->blocks * ((packs + r->columns - 1) / r->columns) * USM_GROUPS_ITEMS;
     } else if (function == names->groups) {
         builtin.group = USM_GROUPS_ITEMS;
         builtin.n[0] =
@@ -60,6 +67,16 @@ static usm_status launch(usm_queue *queue, usm_dtype computed, const char *funct
     return usm_builtin_submit(queue, &builtin, accesses, 2, error);
 }
 
+/* The least power of 2 that is n or more, or `most`. */
+static long power_of_2(int64_t n, long most)
+{
+    long power = 1;
+    while (power < most && power < n) {
+        power *= 2;
+    }
+    return power;
+}
+
 /* One element for each block into dst, which has the computed type. */
 static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_view *dst,
                                 const usm_view *src, usm_accumulation *r, usm_error *error)
@@ -69,16 +86,21 @@ static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_
     bool in_groups =
         queue->place->device->type != USM_CPU && queue->device->info.max_work_group_size >= USM_GROUPS_ITEMS;
     const int64_t itemsize = usm_dtype_table[computed].itemsize, in_pack = USM_PACK(itemsize);
+    /* What is innermost begins with a pack everywhere. */
     bool in_packs = r->type == (long)computed &&
                     (uintptr_t)src->data % (uintptr_t)(in_pack * itemsize) == 0 &&
-                    (r->outer == 1 || r->reduced % in_pack == 0);
-    if (in_groups && r->inner == 1 && r->reduced > USM_LANES && in_packs) {
+                    (r->inner > 1 ? r->inner % in_pack == 0 : r->outer == 1 || r->reduced % in_pack == 0);
+    const long columns = USM_GROUPS_ITEMS / power_of_2(r->reduced, USM_LANES);
+    if (in_groups && in_packs && r->inner / in_pack >= columns) {
+        function = names->columns;
+        r->columns = columns;
+    } else if (in_groups && in_packs && r->inner == 1 && r->reduced >= USM_BLOCK &&
+               r->outer * r->blocks >= MANY_BLOCKS) {
         function = names->packs;
         r->columns = USM_LANES / in_pack;
     } else if (in_groups && r->reduced > USM_LANES) {
         function = names->groups;
-        for (r->columns = 1; r->columns < 32 && r->columns < r->inner; r->columns *= 2) {
-        }
+        r->columns = power_of_2(r->inner, 32);
     } else if (in_groups && r->inner == 1) {
         function = names->rows;
     }

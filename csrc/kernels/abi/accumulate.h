@@ -1,4 +1,4 @@
-/* The last argument of usm_accumulate_*, usm_groups_*, usm_packs_*, usm_rows_* and usm_extreme_*. */
+/* The last argument of the kernels in accumulate.cl. */
 #ifndef USM_ABI_ACCUMULATE_H
 #define USM_ABI_ACCUMULATE_H
 
@@ -22,13 +22,15 @@
 /*
  * Elements (outer, reduced, inner), row-major, of usm_dtype `type`; `blocks` of `block` along the middle
  * axis. A group of usm_groups_* takes `columns`, a power of 2 and 32 at most, of the inner axis together;
- * `columns` work-items of usm_packs_*, a power of 2, share a block.
+ * `columns` work-items of usm_packs_*, a power of 2, share a block; a group of usm_columns_* takes
+ * `columns` packs of the inner axis.
  */
 typedef struct usm_accumulation {
     long outer, reduced, inner, block, blocks, op, type, columns;
 } usm_accumulation;
 
-/* Work-items of a group of usm_groups_*, and of usm_rows_*, by the size in bytes of what is computed. */
+/* Work-items of a group of usm_groups_*, usm_packs_* and usm_columns_*, and of usm_rows_*, by the size in
+ * bytes of what is computed. */
 #define USM_GROUPS_ITEMS 256
 #define USM_ROWS_ITEMS(size) ((size) <= 4 ? 128 : (size) == 8 ? 64 : 32)
 

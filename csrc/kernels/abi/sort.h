@@ -31,10 +31,10 @@ typedef struct usm_sort {
 
 USM_ABI_SIZE(usm_sort, 120);
 
-/* Work-items that sort a chunk in local memory, and how many elements each has. */
+/* Work-items that sort a tile in local memory, and how many elements each has. */
 #define USM_SORT_ITEMS 256
 #define USM_SORT_EACH 8
-#define USM_SORT_CHUNK (USM_SORT_ITEMS * USM_SORT_EACH)
+#define USM_SORT_TILE (USM_SORT_ITEMS * USM_SORT_EACH)
 
 /*
  * Where n values belong in a sorted row of `length` elements: before those that are equal, or behind

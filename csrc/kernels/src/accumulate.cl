@@ -211,7 +211,7 @@ kernel void S(packs)(global T *dst, global const T *src, usm_accumulation r)
     int item = (int)get_local_id(0), sharers = (int)r.columns, own = item & (sharers - 1);
     long together = USM_GROUPS_ITEMS / sharers, count = r.outer * r.blocks;
     for (long first = (long)get_group_id(0) * together; first < count; first += (long)get_num_groups(0) * together) {
-        long number = first + item / sharers, o = r.blocks == 1 ? number : number / r.blocks;
+        long number = first + item / sharers, o = r.outer == 1 ? 0 : r.blocks == 1 ? number : number / r.blocks;
         long at = (number - o * r.blocks) * r.block, n = USM_LESSER(r.block, r.reduced - at);
         usm_pack lanes;
         if (number < count) {
@@ -240,6 +240,56 @@ kernel void S(packs)(global T *dst, global const T *src, usm_accumulation r)
                 }
             }
             dst[number] = lanes.at[0];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/*
+ * The same where inner is a multiple of packs: a group takes r.columns packs of the inner axis together, and a work-item
+ * one lane of one pack. The group has all lanes of a block: USM_GROUPS_ITEMS / r.columns is USM_LANES, or, for blocks of
+ * fewer rows, at least their number.
+ */
+#define USM_PACKS_BELOW(JOIN)                                             \
+    USM_UNROLLED_BY(4) for (long k = USM_LANES; k < rows; k += USM_LANES) \
+    {                                                                     \
+        usm_pack next = *(global const usm_pack *)(x + k * r.inner);      \
+        for (int w = 0; w < USM_IN_PACK; w++) {                           \
+            lanes.at[w] = JOIN(lanes.at[w], next.at[w]);                  \
+        }                                                                 \
+    }
+#ifdef __CUDACC_RTC__ /* groups that a processor of the GPU runs at once */
+#define USM_COLUMNS_ROOM __launch_bounds__(USM_GROUPS_ITEMS, 4)
+#else
+#define USM_COLUMNS_ROOM
+#endif
+kernel void USM_COLUMNS_ROOM S(columns)(global T *dst, global const T *src, usm_accumulation r)
+{
+    local usm_pack packs[USM_GROUPS_ITEMS];
+    int item = (int)get_local_id(0), columns = (int)r.columns, own = item / columns;
+    long across = r.inner / USM_IN_PACK, strips = (across + columns - 1) / columns, count = r.outer * r.blocks * strips;
+    for (long number = (long)get_group_id(0); number < count; number += (long)get_num_groups(0)) {
+        long block = number / strips, i = (number - block * strips) * columns + (item & (columns - 1));
+        long o = block / r.blocks, at = (block - o * r.blocks) * r.block;
+        long n = USM_LESSER(r.block, r.reduced - at), rows = n - own;
+        usm_pack lanes;
+        if (rows > 0 && i < across) {
+            global const T *x = src + (o * r.reduced + at + own) * r.inner + i * USM_IN_PACK;
+            lanes = *(global const usm_pack *)x;
+            USM_BY_OP(r.op, USM_PACKS_BELOW)
+            packs[item] = lanes;
+        }
+        for (int apart = USM_GROUPS_ITEMS / columns / 2; apart > 0; apart /= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (own < apart && rows > apart && i < across) { /* the other lane has elements */
+                lanes = S(join_packs)(r.op, lanes, packs[item + apart * columns]);
+                packs[item] = lanes;
+            }
+        }
+        if (own == 0 && i < across) {
+            for (int w = 0; w < USM_IN_PACK; w++) {
+                dst[block * r.inner + i * USM_IN_PACK + w] = lanes.at[w];
+            }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }

@@ -144,188 +144,304 @@
     }
 
 #ifndef USM_HOST
+/*
+ * USM_SORT_PLACES(digit): sorts the tile by digit(e), the digit of USM_ROUND_BITS bits of element USM_OWN(e), stably.
+ * at[e] becomes the place of that element in the sorted tile.
+ *
+ * USM_SORT_AHEAD(size): ahead[d] becomes the difference between the places of bucket d's elements in the row and in the
+ * sorted tile. USM_SORT_GONE(size): the next tile's elements go behind those of this one.
+ */
 #ifdef __CUDACC_RTC__
 #define USM_IN_LOCAL /* pointers name no space */
-#define USM_SORT_ROOM __launch_bounds__(USM_SORT_ITEMS, 3)
+#define USM_SORT_ROOM __launch_bounds__(USM_SORT_ITEMS, 4)
+/*
+ * A warp has 32 * USM_SORT_EACH neighbours, and takes 32 of them at a time: those with the same digit find each
+ * other by votes, and add their number to the warp's counter of that digit. Then a work-item adds up one digit over all
+ * warps, and knows the differences for it.
+ */
+#define USM_ROUND_BITS 8
+#define USM_COUNTERS (USM_SORT_ITEMS / 32 * USM_SORT_BUCKETS)
+#define USM_OWN(e) ((item / 32 * USM_SORT_EACH + (e)) * 32 + (item & 31))
+#define USM_PLACE(k) (k)
+static inline uint usm_sort_peers(uint d)
+{
+    uint peers = ~0u;
+    USM_UNROLLED for (int bit = 0; bit < USM_ROUND_BITS; bit++)
+    {
+        uint is_set = d >> bit & 1, all = __ballot_sync(~0u, (int)is_set);
+        peers &= is_set ? all : ~all;
+    }
+    return peers;
+}
+static inline uint usm_sort_scan(uint sum, uint *sums)
+{
+    int lane = (int)threadIdx.x & 31;
+    uint all = sum, warps = 0;
+    USM_UNROLLED for (int step = 1; step < 32; step *= 2)
+    {
+        uint before = __shfl_up_sync(~0u, all, step);
+        all += lane >= step ? before : 0;
+    }
+    if (lane == 31) {
+        sums[threadIdx.x / 32] = all;
+    }
+    __syncthreads();
+    USM_UNROLLED for (int k = 0; k < USM_SORT_ITEMS / 32; k++)
+    {
+        warps += k < (int)threadIdx.x / 32 ? sums[k] : 0;
+    }
+    return warps + all - sum;
+}
+#define USM_SORT_PLACES(digit)                                                          \
+    {                                                                                   \
+        int lane = item & 31;                                                           \
+        uint *of_warp = counters + item / 32 * USM_SORT_BUCKETS, sum = 0;               \
+        USM_UNROLLED for (int k = 0; k < USM_SORT_BUCKETS / 32; k++)                    \
+        {                                                                               \
+            of_warp[k * 32 + lane] = 0;                                                 \
+        }                                                                               \
+        __syncwarp();                                                                   \
+        USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                            \
+        {                                                                               \
+            uint d = digit(e), peers = usm_sort_peers(d), before = of_warp[d];          \
+            uint rank = (uint)__popc(peers & ((1u << lane) - 1));                       \
+            __syncwarp();                                                               \
+            if (rank == 0) {                                                            \
+                of_warp[d] = before + (uint)__popc(peers);                              \
+            }                                                                           \
+            __syncwarp();                                                               \
+            to[e] = d;                                                                  \
+            at[e] = before + rank;                                                      \
+        }                                                                               \
+        barrier(CLK_LOCAL_MEM_FENCE);                                                   \
+        USM_UNROLLED for (int k = 0; k < USM_SORT_ITEMS / 32; k++)                      \
+        {                                                                               \
+            uint here = counters[k * USM_SORT_BUCKETS + item];                          \
+            counters[k * USM_SORT_BUCKETS + item] = sum;                                \
+            sum += here;                                                                \
+        }                                                                               \
+        uint start = usm_sort_scan(sum, sums);                                          \
+        starts[item] = start;                                                           \
+        ahead[item] = base - start;                                                     \
+        base += sum;                                                                    \
+        barrier(CLK_LOCAL_MEM_FENCE);                                                   \
+        USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                            \
+        {                                                                               \
+            at[e] += starts[to[e]] + of_warp[to[e]];                                    \
+        }                                                                               \
+    }
+#define USM_SORT_BASES
+#define USM_SORT_BEGIN
+#define USM_SORT_AHEAD(size)
+#define USM_SORT_GONE(size)
 #else
 #define USM_IN_LOCAL local
 #define USM_SORT_ROOM
+/*
+ * A work-item has neighbours, and counts them in counters of its own, which all count together then, in the order of
+ * digits and work-items. Two counters are in a word, that of digit d in the upper half where d >= 8: word d % 8.
+ */
+#define USM_ROUND_BITS 4
+#define USM_OWN(e) (item * USM_SORT_EACH + (e))
+#define USM_PLACE(k) USM_BANKED(k)
+#define USM_COUNTERS USM_BANKED(8 * USM_SORT_ITEMS)
+#define USM_COUNTER(d) USM_BANKED(((d) & 7) * USM_SORT_ITEMS + item)
+#define USM_SORT_PLACES(digit)                                                     \
+    {                                                                              \
+        uint sum = 0, before = 0, all = 0;                                         \
+        for (int k = 0; k < 8; k++) {                                              \
+            counters[USM_COUNTER(k)] = 0;                                          \
+        }                                                                          \
+        for (int e = 0; e < USM_SORT_EACH; e++) {                                  \
+            uint d = digit(e), shared = counters[USM_COUNTER(d)];                  \
+            to[e] = d;                                                             \
+            at[e] = shared >> ((d & 8) << 1) & 0xffff;                             \
+            counters[USM_COUNTER(d)] = shared + (1u << ((d & 8) << 1));            \
+        }                                                                          \
+        barrier(CLK_LOCAL_MEM_FENCE);                                              \
+        for (int k = 0; k < 8; k++) {                                              \
+            sum += counters[USM_BANKED(item * 8 + k)];                             \
+        }                                                                          \
+        sums[item] = sum;                                                          \
+        barrier(CLK_LOCAL_MEM_FENCE);                                              \
+        for (int k = item & ~15; k < item; k++) {                                  \
+            before += sums[k];                                                     \
+        }                                                                          \
+        if ((item & 15) == 15) {                                                   \
+            starts[item >> 4] = before + sum;                                      \
+        }                                                                          \
+        barrier(CLK_LOCAL_MEM_FENCE);                                              \
+        for (int k = 0; k < 16; k++) {                                             \
+            before += k < item >> 4 ? starts[k] : 0;                               \
+            all += starts[k];                                                      \
+        }                                                                          \
+        before += all << 16; /* the upper digits come behind all the lower ones */ \
+        for (int k = 0; k < 8; k++) {                                              \
+            uint here = counters[USM_BANKED(item * 8 + k)];                        \
+            counters[USM_BANKED(item * 8 + k)] = before;                           \
+            before += here;                                                        \
+        }                                                                          \
+        barrier(CLK_LOCAL_MEM_FENCE);                                              \
+        for (int e = 0; e < USM_SORT_EACH; e++) {                                  \
+            at[e] += counters[USM_COUNTER(to[e])] >> ((to[e] & 8) << 1) & 0xffff;  \
+        }                                                                          \
+    }
+
+#define USM_SORT_BUCKET(size, k) ((uchar)(usm_sort_key_##size(xs[USM_PLACE(k)], &order) >> s.shift))
+#define USM_SORT_BASES local uint bases[USM_SORT_BUCKETS];
+#define USM_SORT_BEGIN bases[item] = base;
+#define USM_SORT_AHEAD(size)                                            \
+    for (int k = item; k < count && to_buckets; k += USM_SORT_ITEMS) {  \
+        uint d = USM_SORT_BUCKET(size, k);                              \
+        if (k == 0 || d != USM_SORT_BUCKET(size, k - 1)) {              \
+            ahead[d] = bases[d] - (uint)k;                              \
+        }                                                               \
+    }                                                                   \
+    barrier(CLK_LOCAL_MEM_FENCE);
+#define USM_SORT_GONE(size)                                             \
+    for (int k = item; k < count && to_buckets; k += USM_SORT_ITEMS) {  \
+        uint d = USM_SORT_BUCKET(size, k);                              \
+        if (k == count - 1 || d != USM_SORT_BUCKET(size, k + 1)) {      \
+            bases[d] = ahead[d] + (uint)k + 1;                          \
+        }                                                               \
+    }                                                                   \
+    barrier(CLK_LOCAL_MEM_FENCE);
 #endif
-#define USM_HALF_BITS 4
-#define USM_HALVES 16
-/* Two counters of half digits in a word, that of d in the upper half where d >= 8: word d % 8 of each work-item. */
-#define USM_COUNTERS 8
-#define USM_COUNTER(d, item) USM_BANKED(((d) & 7) * USM_SORT_ITEMS + (item))
 
 /*
+ * A group takes a chunk, in tiles of USM_SORT_TILE elements.
+ *
  * usm_sort_tally: counts[row][bucket][chunk], as usm_sort_count.
  *
- * usm_sort_move: a chunk is sorted by the half digits from s.shift on, one a round: a work-item has neighbouring
- * elements and counts them in counters of its own, which all count together then, in the order of digits and
- * work-items. Elements beyond the end of the row stay behind all others. With s.chunks == 1 and all the rounds the row is
- * sorted; else elements go to the buckets, which begin at places[row][bucket][chunk].
+ * usm_sort_move: sorts each tile in local memory by s.rounds half digits from bit s.shift on; elements beyond the end of
+ * the chunk stay behind all others. Rows that fit in a tile are sorted then. Else there is one digit, and the elements of
+ * the tile move to its buckets, which begin at places[row][bucket][chunk].
  */
-#define USM_SORT_TILES(size, type)                                                                                      \
-    kernel void usm_sort_tally_##size(global uint *counts, global const type *values, usm_sort s)                       \
-    {                                                                                                                   \
-        local uint found[USM_SORT_BUCKETS];                                                                             \
-        usm_sort_order order = s.order;                                                                                 \
-        int item = (int)get_local_id(0);                                                                                \
-        for (long t = (long)get_group_id(0); t < s.rows * s.chunks; t += (long)get_num_groups(0)) {                     \
-            long r = t / s.chunks, c = t - r * s.chunks, end = USM_LESSER((c + 1) * s.chunk, s.n);                      \
-            found[item] = 0;                                                                                            \
-            barrier(CLK_LOCAL_MEM_FENCE);                                                                               \
-            USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                                  \
-            {                                                                                                           \
-                long i = c * s.chunk + item + e * USM_SORT_ITEMS;                                                       \
-                if (i < end) {                                                                                          \
-                    atomic_inc(&found[(uchar)(usm_sort_key_##size(values[r * s.n + i], &order) >> s.shift)]);           \
-                }                                                                                                       \
-            }                                                                                                           \
-            barrier(CLK_LOCAL_MEM_FENCE);                                                                               \
-            counts[(r * USM_SORT_BUCKETS + item) * s.chunks + c] = found[item];                                         \
-        }                                                                                                               \
-    }                                                                                                                   \
-    kernel void USM_SORT_ROOM usm_sort_move_##size(global type *values, global char *indices, global const type *old,   \
-                                     global const uint *old_indices, global const uint *places, usm_sort s)             \
-    {                                                                                                                   \
-        local ulong tile[USM_BANKED(USM_SORT_CHUNK) * (size > 4 ? size : 4) / 8 + 1];                             \
-        local uint counters[USM_BANKED(USM_COUNTERS * USM_SORT_ITEMS)];                                                 \
-        local uint sums[USM_SORT_ITEMS], starts[USM_SORT_BUCKETS];                                                      \
-        USM_IN_LOCAL type *xs = (USM_IN_LOCAL type *)tile;                                                              \
-        USM_IN_LOCAL uint *is = (USM_IN_LOCAL uint *)tile;                                                              \
-        type x[USM_SORT_EACH];                                                                                    \
-        uint index[USM_SORT_EACH], at[USM_SORT_EACH], to[USM_SORT_EACH];                              \
-        usm_sort_order order = s.order;                                                                                 \
-        int item = (int)get_local_id(0), own = item * USM_SORT_EACH;                                              \
-        for (long t = (long)get_group_id(0); t < s.rows * s.chunks; t += (long)get_num_groups(0)) {                     \
-            long r = t / s.chunks, c = t - r * s.chunks, from = c * s.chunk, row = r * s.n;                             \
-            int count = (int)USM_LESSER(s.chunk, s.n - from);                                                           \
-            for (int k = item; k < count; k += USM_SORT_ITEMS) {                                                        \
-                xs[USM_BANKED(k)] = old[row + from + k];                                                                \
-            }                                                                                                           \
-            barrier(CLK_LOCAL_MEM_FENCE);                                                                               \
-            USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                                  \
-            {                                                                                                           \
-                x[e] = xs[USM_BANKED(own + e)];                                                                         \
-                index[e] = !s.indices || own + e >= count ? 0                                                           \
-                           : s.first                      ? (uint)(from + own + e)                                      \
-                                                          : old_indices[row + from + own + e];                          \
-            }                                                                                                           \
-            USM_ROLLED for (int round = 0; round < (int)s.rounds; round++)                                              \
-            {                                                                                                           \
-                int shift = (int)s.shift + round * USM_HALF_BITS;                                                       \
-                USM_UNROLLED for (int k = 0; k < USM_COUNTERS; k++)                                                     \
-                {                                                                                                       \
-                    counters[USM_COUNTER(k, item)] = 0;                                                                 \
-                }                                                                                                       \
-                USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                              \
-                {                                                                                                       \
-                    int d = own + e >= count ? USM_HALVES - 1                                                           \
-                                             : (int)(usm_sort_key_##size(x[e], &order) >> shift) & (USM_HALVES - 1);    \
-                    uint shared = counters[USM_COUNTER(d, item)];                                                       \
-                    to[e] = (uint)d;                                                                                    \
-                    at[e] = shared >> ((d & 8) << 1) & 0xffff;                                                          \
-                    counters[USM_COUNTER(d, item)] = shared + (1u << ((d & 8) << 1));                                   \
-                }                                                                                                       \
-                barrier(CLK_LOCAL_MEM_FENCE);                                                                           \
-                uint sum = 0;                                                                                           \
-                USM_UNROLLED for (int k = 0; k < USM_COUNTERS; k++)                                                     \
-                {                                                                                                       \
-                    sum += counters[USM_BANKED(item * USM_COUNTERS + k)];                                               \
-                }                                                                                                       \
-                sums[item] = sum;                                                                                       \
-                barrier(CLK_LOCAL_MEM_FENCE);                                                                           \
-                uint before = 0;                                                                                        \
-                for (int k = item & ~15; k < item; k++) {                                                               \
-                    before += sums[k];                                                                                  \
-                }                                                                                                       \
-                if ((item & 15) == 15) {                                                                                \
-                    starts[item >> 4] = before + sum;                                                                   \
-                }                                                                                                       \
-                barrier(CLK_LOCAL_MEM_FENCE);                                                                           \
-                uint all = 0;                                                                                           \
-                for (int k = 0; k < 16; k++) {                                                                          \
-                    before += k < item >> 4 ? starts[k] : 0;                                                            \
-                    all += starts[k];                                                                                   \
-                }                                                                                                       \
-                before += all << 16; /* the upper half digits come behind all the lower ones */                         \
-                USM_UNROLLED for (int k = 0; k < USM_COUNTERS; k++)                                                     \
-                {                                                                                                       \
-                    uint here = counters[USM_BANKED(item * USM_COUNTERS + k)];                                          \
-                    counters[USM_BANKED(item * USM_COUNTERS + k)] = before;                                             \
-                    before += here;                                                                                     \
-                }                                                                                                       \
-                barrier(CLK_LOCAL_MEM_FENCE);                                                                           \
-                USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                              \
-                {                                                                                                       \
-                    at[e] = USM_BANKED(at[e] + (counters[USM_COUNTER(to[e], item)] >> ((to[e] & 8) << 1) & 0xffff));    \
-                    xs[at[e]] = x[e];                                                                                   \
-                }                                                                                                       \
-                barrier(CLK_LOCAL_MEM_FENCE);                                                                           \
-                if (round + 1 < (int)s.rounds) {                                                                        \
-                    USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                          \
-                    {                                                                                                   \
-                        x[e] = xs[USM_BANKED(own + e)];                                                                 \
-                    }                                                                                                   \
-                    if (s.indices) {                                                                                    \
-                        barrier(CLK_LOCAL_MEM_FENCE);                                                                   \
-                        USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                      \
-                        {                                                                                               \
-                            is[at[e]] = index[e];                                                                       \
-                        }                                                                                               \
-                        barrier(CLK_LOCAL_MEM_FENCE);                                                                   \
-                        USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                      \
-                        {                                                                                               \
-                            index[e] = is[USM_BANKED(own + e)];                                                         \
-                        }                                                                                               \
-                    }                                                                                                   \
-                    barrier(CLK_LOCAL_MEM_FENCE);                                                                       \
-                }                                                                                                       \
-            }                                                                                                           \
-            /* xs is in order: where each bucket begins in it, and in the row. */                                       \
-            USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                                  \
-            {                                                                                                           \
-                int k = item + e * USM_SORT_ITEMS;                                                                      \
-                to[e] = (uint)k;                                                                                        \
-                if (s.chunks > 1 && k < count) {                                                                        \
-                    to[e] = (uchar)(usm_sort_key_##size(xs[USM_BANKED(k)], &order) >> s.shift);                         \
-                    if (k == 0 ||                                                                                       \
-                        to[e] != (uchar)(usm_sort_key_##size(xs[USM_BANKED(k - 1)], &order) >> s.shift)) {              \
-                        starts[to[e]] = places[to[e] * s.chunks + r * (s.chunks * USM_SORT_BUCKETS + 1) + c] - (uint)k; \
-                    }                                                                                                   \
-                }                                                                                                       \
-            }                                                                                                           \
-            barrier(CLK_LOCAL_MEM_FENCE);                                                                               \
-            USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                                  \
-            {                                                                                                           \
-                int k = item + e * USM_SORT_ITEMS;                                                                      \
-                if (k < count) {                                                                                        \
-                    to[e] = s.chunks > 1 ? starts[to[e]] + (uint)k : (uint)k;                                           \
-                    if (s.values || (s.indices && !s.last)) {                                                           \
-                        values[row + to[e]] = xs[USM_BANKED(k)];                                                        \
-                    }                                                                                                   \
-                }                                                                                                       \
-            }                                                                                                           \
-            barrier(CLK_LOCAL_MEM_FENCE);                                                                               \
-            if (s.indices) {                                                                                            \
-                USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                              \
-                {                                                                                                       \
-                    is[at[e]] = index[e];                                                                               \
-                }                                                                                                       \
-                barrier(CLK_LOCAL_MEM_FENCE);                                                                           \
-                USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                              \
-                {                                                                                                       \
-                    int k = item + e * USM_SORT_ITEMS;                                                                  \
-                    if (k < count && s.last) {                                                                          \
-                        ((global long *)indices)[row + to[e]] = is[USM_BANKED(k)];                                      \
-                    } else if (k < count) {                                                                             \
-                        ((global uint *)indices)[row + to[e]] = is[USM_BANKED(k)];                                      \
-                    }                                                                                                   \
-                }                                                                                                       \
-                barrier(CLK_LOCAL_MEM_FENCE);                                                                           \
-            }                                                                                                           \
-        }                                                                                                               \
+#define USM_SORT_DIGIT(size, e)                                                                           \
+    (USM_OWN(e) >= count ? (1u << USM_ROUND_BITS) - 1                                                     \
+                         : (uint)(usm_sort_key_##size(x[e], &order) >> shift) & ((1u << USM_ROUND_BITS) - 1))
+#define USM_SORT_DIGIT_1(e) USM_SORT_DIGIT(1, e)
+#define USM_SORT_DIGIT_2(e) USM_SORT_DIGIT(2, e)
+#define USM_SORT_DIGIT_4(e) USM_SORT_DIGIT(4, e)
+#define USM_SORT_DIGIT_8(e) USM_SORT_DIGIT(8, e)
+#define USM_SORT_TILES(size, type)                                                                              \
+    kernel void usm_sort_tally_##size(global uint *counts, global const type *values, usm_sort s)               \
+    {                                                                                                           \
+        local uint found[USM_SORT_BUCKETS];                                                                     \
+        usm_sort_order order = s.order;                                                                         \
+        int item = (int)get_local_id(0);                                                                        \
+        for (long t = (long)get_group_id(0); t < s.rows * s.chunks; t += (long)get_num_groups(0)) {             \
+            long r = t / s.chunks, c = t - r * s.chunks, end = USM_LESSER((c + 1) * s.chunk, s.n);              \
+            found[item] = 0;                                                                                    \
+            barrier(CLK_LOCAL_MEM_FENCE);                                                                       \
+            for (long from = c * s.chunk + item; from < end; from += USM_SORT_TILE) {                           \
+                type x[USM_SORT_EACH];                                                                          \
+                USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                            \
+                {                                                                                               \
+                    x[e] = from + e * USM_SORT_ITEMS < end ? values[r * s.n + from + e * USM_SORT_ITEMS] : 0;   \
+                }                                                                                               \
+                USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                            \
+                {                                                                                               \
+                    if (from + e * USM_SORT_ITEMS < end) {                                                      \
+                        atomic_inc(&found[(uchar)(usm_sort_key_##size(x[e], &order) >> s.shift)]);              \
+                    }                                                                                           \
+                }                                                                                               \
+            }                                                                                                   \
+            barrier(CLK_LOCAL_MEM_FENCE);                                                                       \
+            counts[(r * USM_SORT_BUCKETS + item) * s.chunks + c] = found[item];                                 \
+        }                                                                                                       \
+    }                                                                                                           \
+    kernel void USM_SORT_ROOM usm_sort_move_##size(global type *values, global char *indices,                   \
+                                                   global const type *old, global const uint *old_indices,      \
+                                                   global const uint *places, usm_sort s)                       \
+    {                                                                                                           \
+        local ulong tile[USM_BANKED(USM_SORT_TILE) * (size > 4 ? size : 4) / 8 + 1];                            \
+        local uint counters[USM_COUNTERS], sums[USM_SORT_ITEMS], starts[USM_SORT_BUCKETS], ahead[USM_SORT_BUCKETS];\
+        USM_SORT_BASES                                                                                          \
+        USM_IN_LOCAL type *xs = (USM_IN_LOCAL type *)tile;                                                      \
+        USM_IN_LOCAL uint *is = (USM_IN_LOCAL uint *)tile;                                                      \
+        type x[USM_SORT_EACH];                                                                                  \
+        uint index[USM_SORT_EACH], at[USM_SORT_EACH], to[USM_SORT_EACH];                                        \
+        usm_sort_order order = s.order;                                                                         \
+        int item = (int)get_local_id(0), to_buckets = s.n > USM_SORT_TILE;                                      \
+        for (long t = (long)get_group_id(0); t < s.rows * s.chunks; t += (long)get_num_groups(0)) {             \
+            long r = t / s.chunks, c = t - r * s.chunks, row = r * s.n, end = USM_LESSER((c + 1) * s.chunk, s.n);\
+            uint base = to_buckets ? places[r * (s.chunks * USM_SORT_BUCKETS + 1) + item * s.chunks + c] : 0;   \
+            USM_SORT_BEGIN                                                                                      \
+            for (long from = c * s.chunk; from < end; from += USM_SORT_TILE) {                                  \
+                int count = (int)USM_LESSER(USM_SORT_TILE, end - from);                                         \
+                USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                            \
+                {                                                                                               \
+                    bool is_one = USM_OWN(e) < count;                                                           \
+                    x[e] = is_one ? old[row + from + USM_OWN(e)] : 0;                                           \
+                    index[e] = !s.indices || !is_one ? 0                                                        \
+                               : s.first             ? (uint)(from + USM_OWN(e))                                \
+                                                     : old_indices[row + from + USM_OWN(e)];                    \
+                }                                                                                               \
+                USM_ROLLED for (int part = 0; part < (int)s.rounds; part += USM_ROUND_BITS / 4)                 \
+                {                                                                                               \
+                    int shift = (int)s.shift + part * 4;                                                        \
+                    if (part > 0) {                                                                             \
+                        USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                    \
+                        {                                                                                       \
+                            x[e] = xs[USM_PLACE(USM_OWN(e))];                                                   \
+                        }                                                                                       \
+                        barrier(CLK_LOCAL_MEM_FENCE);                                                           \
+                    }                                                                                           \
+                    if (part > 0 && s.indices) {                                                                \
+                        USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                    \
+                        {                                                                                       \
+                            is[at[e]] = index[e];                                                               \
+                        }                                                                                       \
+                        barrier(CLK_LOCAL_MEM_FENCE);                                                           \
+                        USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                    \
+                        {                                                                                       \
+                            index[e] = is[USM_PLACE(USM_OWN(e))];                                               \
+                        }                                                                                       \
+                    }                                                                                           \
+                    USM_SORT_PLACES(USM_SORT_DIGIT_##size)                                                      \
+                    USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                        \
+                    {                                                                                           \
+                        at[e] = USM_PLACE(at[e]);                                                               \
+                        xs[at[e]] = x[e];                                                                       \
+                    }                                                                                           \
+                    barrier(CLK_LOCAL_MEM_FENCE);                                                               \
+                }                                                                                               \
+                USM_SORT_AHEAD(size)                                                                            \
+                USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                            \
+                {                                                                                               \
+                    int k = item + e * USM_SORT_ITEMS;                                                          \
+                    if (k < count) {                                                                            \
+                        type one = xs[USM_PLACE(k)];                                                            \
+                        to[e] = (uint)k;                                                                        \
+                        if (to_buckets) {                                                                       \
+                            to[e] += ahead[(uchar)(usm_sort_key_##size(one, &order) >> s.shift)];               \
+                        }                                                                                       \
+                        if (s.values || (s.indices && !s.last)) {                                               \
+                            values[row + to[e]] = one;                                                          \
+                        }                                                                                       \
+                    }                                                                                           \
+                }                                                                                               \
+                USM_SORT_GONE(size)                                                                             \
+                if (s.indices) {                                                                                \
+                    barrier(CLK_LOCAL_MEM_FENCE);                                                               \
+                    USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                        \
+                    {                                                                                           \
+                        is[at[e]] = index[e];                                                                   \
+                    }                                                                                           \
+                    barrier(CLK_LOCAL_MEM_FENCE);                                                               \
+                    USM_UNROLLED for (int e = 0; e < USM_SORT_EACH; e++)                                        \
+                    {                                                                                           \
+                        int k = item + e * USM_SORT_ITEMS;                                                      \
+                        if (k < count && s.last) {                                                              \
+                            ((global long *)indices)[row + to[e]] = is[USM_PLACE(k)];                           \
+                        } else if (k < count) {                                                                 \
+                            ((global uint *)indices)[row + to[e]] = is[USM_PLACE(k)];                           \
+                        }                                                                                       \
+                    }                                                                                           \
+                }                                                                                               \
+            }                                                                                                   \
+        }                                                                                                       \
     }
 #else
 #define USM_SORT_TILES(size, type)
