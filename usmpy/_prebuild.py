@@ -27,6 +27,18 @@ def _calls(queue: Queue, dtype: Any, types: list[Any]) -> Iterator[Callable[[], 
     yield from (lambda name=name: getattr(us, name)(rows) for name in _ONE.split())
     yield from (lambda name=name: getattr(us, name)(square, square) for name in _TWO.split())
     yield from (lambda target=target: rows.astype(target) for target in types if target != dtype)
+    # On CUDA each kernel is built alone: also those of other layouts, and of larger arrays.
+    apart, long = (
+        us.ones((4, 4), dtype=dtype, queue=queue)[::2, ::2],
+        us.ones((3, 4096), dtype=dtype, queue=queue),
+    )
+    yield from (lambda name=name: getattr(us, name)(apart, apart.T) for name in _TWO.split())
+    yield from (lambda name=name: getattr(us, name)(apart) for name in _ONE.split())
+    for name in ("sum", "max", "argmax", "sort", "cumulative_sum"):
+        for array in (long, long.T):
+            for axis in (0, 1):
+                yield lambda name=name, array=array, axis=axis: getattr(us, name)(array, axis=axis)
+    yield lambda: us.sum(long)
     yield lambda: us.searchsorted(x, x)
     yield lambda: us.cumulative_sum(x, dtype=dtype)
     yield lambda: us.full(3, 1, dtype=dtype, queue=queue)
