@@ -2010,6 +2010,15 @@ class DType:
     def bits(self) -> int:
         """Size of one element in bits."""
     @property
+    def hasobject(self) -> builtins.bool:
+        """False: no element is a Python object. For code that was written for numpy.dtype."""
+    @property
+    def fields(self) -> None:
+        """None: no type has fields. For code that was written for numpy.dtype."""
+    @property
+    def names(self) -> None:
+        """None, as `fields`."""
+    @property
     def dlpack(self) -> tuple[int, int, int]:
         """(type code, bits, lanes) of the elements (DLPack 1.3, DLDataType)."""
     @property
@@ -3536,18 +3545,56 @@ class USMArray:
         TypeError
             Always.
         """
-    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **keywords: Any) -> Any:
-        """Computes operators of NumPy's scalars, as in ``numpy.float64(2) * x``, and refuses anything else.
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any, /) -> Any:
+        """Computes functions of NumPy by those of usmpy, as in ``numpy.sum(x, axis=0)`` (NumPy's NEP 18).
 
         Parameters
         ----------
-        ufunc, method, *inputs, **keywords
+        func, types, args, kwargs
             As NumPy passes them.
+
+        Returns
+        -------
+        USMArray, or what else the function of usmpy returns
+            NotImplemented, if an argument is of another library that NumPy should ask.
 
         Raises
         ------
         TypeError
-            Any other function or operand of NumPy; the message says how to compute with NumPy.
+            usmpy has no such function, or not with this argument; nothing is converted. The message says how
+            to compute with NumPy.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> np.concatenate([usmpy.arange(2), usmpy.arange(3)])
+        usmpy.USMArray([0, 1, 0, 1, 2], dtype=int64, device=host:cpu:0)
+        """
+    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **keywords: Any) -> Any:
+        """Computes ufuncs of NumPy by functions of usmpy, as in ``numpy.sqrt(x)`` (NumPy's NEP 13).
+
+        Parameters
+        ----------
+        ufunc, method, *inputs, **keywords
+            As NumPy passes them: a call, ``reduce``, ``accumulate`` or ``outer``, with `out`, `where`,
+            `dtype`, `casting` and `order`.
+
+        Returns
+        -------
+        USMArray
+            NotImplemented, if an argument is of another library that NumPy should ask.
+
+        Raises
+        ------
+        TypeError
+            usmpy has no such function, or not with these arguments; nothing is converted. The message says
+            how to compute with NumPy.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> np.hypot(usmpy.asarray([3.0, 5.0]), usmpy.asarray([4.0, 12.0])).tolist()
+        [5.0, 13.0]
         """
     def __buffer__(self, flags: int, /) -> memoryview: ...
     # Element by element; False and True for what has no elements.

@@ -14,12 +14,6 @@ bool usmpy_has_elements(PyObject *object);
 PyObject *usmpy_hint_operand(const char *function, PyObject *other, bool on_the_right);
 
 /*
- * __array_ufunc__: NumPy calls it instead of converting the array. The operators of NumPy's scalars with an
- * array on the right are carried out; anything else is a TypeError.
- */
-PyObject *usmpy_hint_ufunc(PyObject *self, PyObject *args, PyObject *kwargs);
-
-/*
  * The getter of a method that does not exist. `texts`: its name and, after the NUL, what to use instead.
  * AttributeError, so that hasattr() is False.
  */

@@ -210,6 +210,28 @@ static PyObject *array_array(PyObject *self, PyObject *args, PyObject *kwargs)
         usm_kind_name(((usmpy_array *)self)->alloc->kind));
 }
 
+/* Calls a function of usmpy/_numpy_functions.py with the array in front. */
+static PyObject *numpy_calls(const char *name, PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    PyObject *function = usmpy_import("usmpy._numpy_functions", name), *front = Py_BuildValue("(O)", self);
+    PyObject *all = function == NULL || front == NULL ? NULL : PySequence_Concat(front, args);
+    PyObject *result = all == NULL ? NULL : PyObject_Call(function, all, kwargs);
+    Py_XDECREF(function);
+    Py_XDECREF(front);
+    Py_XDECREF(all);
+    return result;
+}
+
+static PyObject *array_function(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return numpy_calls("array_function", self, args, kwargs);
+}
+
+static PyObject *array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return numpy_calls("array_ufunc", self, args, kwargs);
+}
+
 static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 {
     PyObject *function = usmpy_import("usmpy._pickle", "reduce_array");
@@ -239,7 +261,8 @@ PyMethodDef usmpy_array_methods[] = {
     {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS, USMPY_DOC_USMArray___dlpack_device__},
     USMPY_METHOD("tobytes", enter_tobytes, USMPY_DOC_USMArray_tobytes),
     {"__format__", usmpy_array_format, METH_O, USMPY_DOC_USMArray___format__},
-    {"__array_ufunc__", KEYWORDS(usmpy_hint_ufunc), USMPY_DOC_USMArray___array_ufunc__},
+    {"__array_function__", KEYWORDS(array_function), USMPY_DOC_USMArray___array_function__},
+    {"__array_ufunc__", KEYWORDS(array_ufunc), USMPY_DOC_USMArray___array_ufunc__},
     {"__complex__", usmpy_array_complex, METH_NOARGS, USMPY_DOC_USMArray___complex__},
     {"__array_namespace__", KEYWORDS(array_namespace), USMPY_DOC_USMArray___array_namespace__},
     {"__array__", KEYWORDS(array_array), USMPY_DOC_USMArray___array__},

@@ -228,6 +228,17 @@ static PyObject *dtype_get_type(PyObject *self, void *unused)
     return type;
 }
 
+/* Objects and records have no DType. */
+static PyObject *dtype_get_false(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
+{
+    Py_RETURN_FALSE;
+}
+
+static PyObject *dtype_get_none(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
+{
+    Py_RETURN_NONE;
+}
+
 static PyObject *dtype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const usmpy_signature signature = {"DType", 1, 1, 1, 1, {USMPY_name}};
@@ -245,6 +256,9 @@ static PyGetSetDef dtype_getset[] = {
     {"name", dtype_get_name, NULL, USMPY_DOC_DType_name, NULL},
     {"itemsize", dtype_get_itemsize, NULL, USMPY_DOC_DType_itemsize, NULL},
     {"bits", dtype_get_bits, NULL, USMPY_DOC_DType_bits, NULL},
+    {"hasobject", dtype_get_false, NULL, USMPY_DOC_DType_hasobject, NULL},
+    {"fields", dtype_get_none, NULL, USMPY_DOC_DType_fields, NULL},
+    {"names", dtype_get_none, NULL, USMPY_DOC_DType_names, NULL},
     {"kind", dtype_get_kind, NULL, USMPY_DOC_DType_kind, NULL},
     {"char", dtype_get_char, NULL, USMPY_DOC_DType_char, NULL},
     {"str", dtype_get_str, NULL, USMPY_DOC_DType_str, NULL},
