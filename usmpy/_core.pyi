@@ -3568,7 +3568,7 @@ class USMArray:
         --------
         >>> import numpy as np
         >>> np.concatenate([usmpy.arange(2), usmpy.arange(3)])
-        usmpy.USMArray([0, 1, 0, 1, 2], dtype=int64, device=host:cpu:0)
+        USMArray([0, 1, 0, 1, 2], shape=(5,), dtype=int64, device='host:cpu:0', usm_type='device')
         """
     def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **keywords: Any) -> Any:
         """Computes ufuncs of NumPy by functions of usmpy, as in ``numpy.sqrt(x)`` (NumPy's NEP 13).

@@ -19,6 +19,8 @@ _TWO = "add subtract multiply divide bitwise_and equal atan2 logaddexp nextafter
 
 def _calls(queue: Queue, dtype: Any, types: list[Any]) -> Iterator[Callable[[], object]]:
     """Calls that need all kernels for arrays of this type."""
+    import functools
+
     import usmpy as us
 
     rows = us.ones((3, 2), dtype=dtype, queue=queue)
@@ -37,7 +39,7 @@ def _calls(queue: Queue, dtype: Any, types: list[Any]) -> Iterator[Callable[[], 
     for name in ("sum", "max", "argmax", "sort", "cumulative_sum"):
         for array in (long, long.T):
             for axis in (0, 1):
-                yield lambda name=name, array=array, axis=axis: getattr(us, name)(array, axis=axis)
+                yield functools.partial(getattr(us, name), array, axis=axis)
     yield lambda: us.sum(long)
     yield lambda: us.searchsorted(x, x)
     yield lambda: us.cumulative_sum(x, dtype=dtype)

@@ -27,11 +27,14 @@ typedef struct operand {
 
 const usm_cpu_type_loops *usm_cpu_loops_of(int computed)
 {
-    const usm_cpu_loops *found = USM_CPU_HAS("avx512bw") && USM_CPU_HAS("avx512dq") && USM_CPU_HAS("avx512vl")
-                                     ? &usm_cpu_loops_avx512
-                                 : usm_cpu_has_avx2() ? &usm_cpu_loops_avx2
-                                                      : &usm_cpu_loops_baseline;
-    return (*found)[computed].operations != NULL ? &(*found)[computed] : &usm_cpu_loops_baseline[computed];
+    if (usm_cpu_loops_avx512[computed].operations != NULL && USM_CPU_HAS("avx512bw") &&
+        USM_CPU_HAS("avx512dq") && USM_CPU_HAS("avx512vl")) {
+        return &usm_cpu_loops_avx512[computed];
+    }
+    if (usm_cpu_loops_avx2[computed].operations != NULL && usm_cpu_has_avx2()) {
+        return &usm_cpu_loops_avx2[computed];
+    }
+    return &usm_cpu_loops_baseline[computed];
 }
 
 usm_cpu_loop usm_cpu_loop_of(int computed, int64_t operation)

@@ -12,7 +12,10 @@
 #include <string.h>
 #include <tgmath.h>
 
-/* Wider vectors do not speed up functions of complex numbers: one of each is enough. */
+/*
+ * Wider vectors do not speed up functions of complex numbers: one of each is enough. USM_CPU_WIDE_TYPES: the
+ * loops of real types with 4 and 8 bytes alone.
+ */
 #ifndef USM_CPU_LOOPS
 #define USM_CPU_LOOPS usm_cpu_loops_baseline
 #define USM_COMPLEX_ROWS(inputs) USM_OPERATIONS_complex_##inputs
@@ -43,6 +46,7 @@
 #define PASTE_TEXT(a, b) a##b
 #define PASTE(a, b) PASTE_TEXT(a, b)
 
+#ifndef USM_CPU_WIDE_TYPES
 #define T uint8_t
 #define U uint32_t
 #define USM_TYPE uint8
@@ -55,6 +59,7 @@
 #define USM_KIND USM_UNSIGNED_KIND
 #define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
 #include "operate_type.h"
+#endif
 #define T uint32_t
 #define U uint32_t
 #define USM_TYPE uint32
@@ -67,6 +72,7 @@
 #define USM_KIND USM_UNSIGNED_KIND
 #define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
 #include "operate_type.h"
+#ifndef USM_CPU_WIDE_TYPES
 #define T int8_t
 #define U uint32_t
 #define USM_TYPE int8
@@ -79,6 +85,7 @@
 #define USM_KIND USM_SIGNED_KIND
 #define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
 #include "operate_type.h"
+#endif
 #define T int32_t
 #define U uint32_t
 #define USM_TYPE int32
@@ -108,6 +115,7 @@
 #define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
 #include "operate_type.h"
 
+#ifndef USM_CPU_WIDE_TYPES
 typedef struct complex64 {
     float re, im;
 } complex64;
@@ -130,6 +138,7 @@ typedef struct complex128 {
 #define USM_PICK(single, twofold) twofold
 #define USM_ROWS(inputs) USM_COMPLEX_ROWS(inputs)
 #include "operate_type.h"
+#endif
 
 #define LOOPS_OF(type)                                                                                    \
     {                                                                                                     \
@@ -146,16 +155,18 @@ typedef struct complex128 {
             usm_product_loop_##type                                                                \
     }
 const usm_cpu_loops USM_CPU_LOOPS = {
+#ifndef USM_CPU_WIDE_TYPES
     [USM_UINT8] = LOOPS_OF(uint8),
     [USM_UINT16] = LOOPS_OF(uint16),
-    [USM_UINT32] = LOOPS_OF(uint32),
-    [USM_UINT64] = LOOPS_OF(uint64),
     [USM_INT8] = SIGNED_LOOPS_OF(int8),
     [USM_INT16] = SIGNED_LOOPS_OF(int16),
+    [USM_COMPLEX64] = COMPLEX_LOOPS_OF(complex64),
+    [USM_COMPLEX128] = COMPLEX_LOOPS_OF(complex128),
+#endif
+    [USM_UINT32] = LOOPS_OF(uint32),
+    [USM_UINT64] = LOOPS_OF(uint64),
     [USM_INT32] = SIGNED_LOOPS_OF(int32),
     [USM_INT64] = SIGNED_LOOPS_OF(int64),
     [USM_FLOAT32] = LOOPS_OF(float32),
     [USM_FLOAT64] = LOOPS_OF(float64),
-    [USM_COMPLEX64] = COMPLEX_LOOPS_OF(complex64),
-    [USM_COMPLEX128] = COMPLEX_LOOPS_OF(complex128),
 };

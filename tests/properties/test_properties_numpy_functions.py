@@ -67,7 +67,8 @@ CALLS = {
     np.multiply(x, y, where=mask, out=np.zeros_like(x)); np.add(x, 1, out=np.zeros(s, "float64", like=x));
     np.add(np.clip(np.nan_to_num(x), 0, 50), 1, casting="unsafe", out=np.zeros(s, "int8", like=x));
     np.add.outer(x, row); np.multiply.outer(x, y); np.subtract(x, y, order="F"); np.clip(x, -1, 3);
-    np.clip(x, 0, None); np.clip(x, a_min=0, a_max=2); np.diff(x, axis=a); np.diff(x, n=2, axis=0); np.ptp(x, axis=a);
+    np.clip(x, 0, None); np.clip(x, a_min=0, a_max=2); np.diff(x, axis=a); np.diff(x, n=2, axis=0);
+    np.ptp(x, axis=a);
     np.median(x); np.median(x, axis=a, keepdims=True); np.round(x); np.floor(x); np.ceil(x); np.trunc(x);
     np.isclose(x, y); np.isclose(x, x + 1e-9, equal_nan=True); np.allclose(x, y); np.prod(x);
     np.prod(x, axis=a); np.where(mask, x, 0); np.less(np.float64(1), x); np.trace(np.atleast_2d(x));
