@@ -317,6 +317,8 @@ def test_complex_functions_by_the_tables_of_c23(name, dtype, queue):
     z = np.array([complex(p, q) for p in part for q in part] * 10, dtype)
     with np.errstate(all="ignore"):
         wanted = getattr(np, NUMPYS.get(name, name))(z)
+    if name == "acosh":  # NumPy before 2.3 gives NaN there
+        wanted.imag = np.where((z.real == 0) & np.isnan(z.imag), np.pi / 2, wanted.imag)
     if name == "tanh":
         wanted.imag = np.where(np.isinf(z.real) & np.isfinite(z.imag), np.copysign(0, z.imag), wanted.imag)
     if name == "tan":  # -j * tanh(j * z)
