@@ -84,10 +84,11 @@ NUMPYDOC = napoleon.Config(
 
 # Words that describe a type in a docstring and have no page of their own.
 PLAIN_TYPES = """
-    array arrays another library bytes bytes-like buffer callable capsule context manager generator integers
-    iterable module nested number numbers object sequence sequences stream str int one ints float bool complex
-    dict list tuple tuples type uuid.UUID numpy.dtype numpy.ndarray two three these None CUDA os.PathLike any
-    Exception Allocation FloatLimits IntegerLimits NamespaceInfo Task UniqueAll UniqueCounts UniqueInverse
+    array arrays another library bytes bytes-like buffer callable capsule context manager generator
+    integers iterable mapping module nested number numbers object sequence sequences stream str int one
+    ints float bool complex dict list tuple tuples type uuid.UUID numpy.dtype numpy.ndarray two three
+    these None CUDA os.PathLike any Exception Allocation FloatLimits IntegerLimits NamespaceInfo Task
+    UniqueAll UniqueCounts UniqueInverse
 """.split()  # noqa: SIM905
 BUILTINS = set(vars(builtins))
 WORD = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)")

@@ -219,6 +219,12 @@ def array_ufunc(x: USMArray, ufunc: np.ufunc, method: str, *inputs: Any, **keywo
     for value in (*inputs, *keywords.get("out", ())):
         if hasattr(type(value), "__array_ufunc__") and not isinstance(value, (USMArray, np.ndarray)):
             return NotImplemented  # the other class may know what to do
+    if any(isinstance(value, np.ndarray) and value.ndim for value in (*inputs, *keywords.get("out", ()))):
+        raise TypeError(
+            f"numpy.{ufunc.__name__} of a USMArray and a numpy.ndarray: nothing is converted implicitly; "
+            "usmpy.asarray(a, device=x.device) makes a USMArray, numpy.from_dlpack(x) an array of NumPy over "
+            "the same memory, if the host can access it, and x.asnumpy() a copy"
+        )
     if ufunc is np.divmod and method == "__call__" and not keywords:
         return usmpy.floor_divide(*inputs), usmpy.remainder(*inputs)
     known, carry_out = _METHODS.get(method, ((), None))

@@ -2,7 +2,7 @@
 
 Importing this module registers how multiprocessing sends arrays and handles through queues, pipes and
 arguments of processes, with each of its start methods. An array in shared memory (`usmpy.share`,
-`USMArray.shareable`) arrives as an array over the same memory. Any other array arrives as a copy, which
+``USMArray.shareable``) arrives as an array over the same memory. Any other array arrives as a copy, which
 travels in a sealed file in memory instead of through the pipe. File descriptors travel as
 ``multiprocessing.reduction.DupFd``, which needs the sender to run until the receiver has the object.
 

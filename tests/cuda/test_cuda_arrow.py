@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
+import time
 
 import pytest
 from arrow_structures import Capsules, Exported, move, release, structure
@@ -85,6 +86,9 @@ def test_the_event_and_the_memory_live_until_the_release(device, driver, peer):
     thread = threading.Thread(target=release, args=(whole,))
     thread.start()
     thread.join()
+    end = time.monotonic() + 10  # a thread of usmpy's destroys the event
+    while driver.calls("cuEventDestroy") == destroyed and time.monotonic() < end:
+        time.sleep(0.01)
     assert driver.calls("cuEventDestroy") > destroyed
     driver.destroy_stream(consumer)
 

@@ -131,6 +131,7 @@ INSIDE = {
     "SystemExit": "the command line's status",
     "StopIteration": "the end of an iteration",
     "ArgumentTypeError": "argparse shows its text",
+    "NotImplementedError": "for libraries that call __arrow_c_device_array__ (Arrow's specification)",
 }
 
 

@@ -114,9 +114,9 @@ usm_status usm_cuda_enqueue(usm_cuda_event *event, CUstream stream, const usm_co
             return USM_OK;
         default: /* a point in the order: what it waits for of ours is enqueued already */
             function = "cuStreamWaitEvent";
-            code = command->as.point.event == NULL
+            code = command->event == NULL
                        ? CUDA_SUCCESS
-                       : usm_cuda.cuStreamWaitEvent(stream, command->as.point.event, CU_EVENT_WAIT_DEFAULT);
+                       : usm_cuda.cuStreamWaitEvent(stream, command->event, CU_EVENT_WAIT_DEFAULT);
     }
     return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed_on(queue->device, error, code, function);
 }

@@ -391,7 +391,7 @@ usm_status usm_arrow_follow(usm_queue *queue, usm_alloc *alloc, void *const *syn
                              (const void *)sync_event);
     }
     const usm_access access = {alloc, USM_READ_WRITE};
-    const usm_command command = {.kind = USM_COMMAND_MARKER, .as.point.event = *sync_event};
+    const usm_command command = {.kind = USM_COMMAND_MARKER, .event = *sync_event};
     const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
     return usm_queue_submit(queue, &submission, NULL, error);
 }

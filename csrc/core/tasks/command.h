@@ -40,14 +40,12 @@ typedef struct usm_sequence {
 
 typedef struct usm_command {
     usm_command_kind kind;
+    /*
+     * Of a marker: an event of the driver that another library recorded, which is reached first. The queue's
+     * backend has streams, and the event lives until the driver has the command. NULL: none.
+     */
+    void *event;
     union {
-        struct {
-            /*
-             * Of a marker: an event of the driver that another library recorded, which is reached first. The
-             * queue's backend has streams, and the event lives until the driver has the command. NULL: none.
-             */
-            void *event;
-        } point;
         struct {
             void *dst;
             const void *src;
@@ -82,7 +80,7 @@ typedef struct usm_command {
 static inline bool usm_command_is_point(const usm_command *command)
 {
     return (command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER) &&
-           command->as.point.event == NULL;
+           command->event == NULL;
 }
 
 /* A copy between regions that overlap, which drivers refuse or do wrong. */

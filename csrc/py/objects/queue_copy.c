@@ -213,6 +213,7 @@ PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t n
     }
     usm_command command;
     command.kind = nbytes > 0 ? USM_COMMAND_COPY : USM_COMMAND_MARKER;
+    command.event = NULL;
     command.as.copy.dst = dst.data;
     command.as.copy.src = src.data;
     command.as.copy.nbytes = (size_t)nbytes;
@@ -270,6 +271,7 @@ PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nar
     }
     usm_command command;
     command.kind = dst.nbytes > 0 ? USM_COMMAND_FILL : USM_COMMAND_MARKER;
+    command.event = NULL;
     command.as.fill.dst = dst.data;
     command.as.fill.nbytes = (size_t)dst.nbytes;
     command.as.fill.pattern_size = usm_dtype_table[dst.dtype].itemsize;
