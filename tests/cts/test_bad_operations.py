@@ -133,7 +133,7 @@ def test_axes(name, things):
             lambda t, a=axis: function(t.x, axis=a),
             things,
         )
-    for axis in (0.5, "0", (0, "1")):
+    for axis in (0.5, "0", (0, "1"), things.x):
         refused(TypeError, "axis", lambda t, a=axis: function(t.x, axis=a), things)
     several = name in ("sum", "prod", "max", "min", "mean", "var", "std")
     for axis in ((0, 0), (1, -1), (0, 1, 0)):

@@ -56,7 +56,18 @@ int usmpy_parse_int(PyObject *argument, const char *parameter, int64_t *value)
         return -1;
     }
     *value = PyNumber_AsSsize_t(argument, NULL);
-    return *value == -1 && PyErr_Occurred() ? -1 : 0;
+    if (*value != -1 || !PyErr_Occurred()) {
+        return 0;
+    }
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) { /* of __index__, which knows no parameter */
+        PyObject *type, *text, *traceback;
+        PyErr_Fetch(&type, &text, &traceback);
+        PyErr_Format(PyExc_TypeError, "%s: %S", parameter, text);
+        Py_XDECREF(type);
+        Py_XDECREF(text);
+        Py_XDECREF(traceback);
+    }
+    return -1;
 }
 
 int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter)
