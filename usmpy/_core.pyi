@@ -3305,7 +3305,7 @@ class USMArray:
         Notes
         -----
         The call waits for pending work on the memory, unless the driver lets the other process wait for it
-        on the device (CUDA).
+        on the device.
 
         Examples
         --------
