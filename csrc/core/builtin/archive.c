@@ -69,7 +69,7 @@ static void restore_text(const usm_kernel_source *source, char *out, recent *kno
             continue;
         }
         *out++ = (char)byte;
-        if (byte == '\n' && *data == '{') {
+        if (byte == '\n' && out < end && *data == '{') {
             for (unsigned i = 0; i < KINDS; i++) {
                 known[i].n = 0;
             }

@@ -422,7 +422,7 @@ static usm_status open_block(usm_place *place, const usm_share_handle *handle, c
 static usm_status open_and_list(usm_place *place, const usm_share_handle *handle, const int *descriptors,
                                 bool readonly, USM_GIVES usm_alloc **out, usm_error *error)
 {
-    usm_share *share, *lent;
+    usm_share *share = NULL, *lent;
     usm_alloc *alloc;
     usm_status status = open_block(place, handle, descriptors, readonly, &share, error);
     if (status != USM_OK) {
