@@ -156,7 +156,7 @@ static void end_alloc(void *owner)
 static usm_status new_alloc(usm_share *share, size_t nbytes, USM_GIVES usm_alloc **out, usm_error *error)
 {
     usm_status status = usm_alloc_import(share->place, share->memory.kind, share->memory.pointer,
-                                         share->memory.nbytes, share, NULL, out, error);
+                                         share->memory.nbytes, NULL, NULL, out, error);
     if (status == USM_OK) {
         atomic_store_explicit(&(*out)->flags, USM_ALLOC_SHARED, memory_order_relaxed);
         atomic_store_explicit(&(*out)->nbytes, nbytes, memory_order_relaxed);
@@ -164,12 +164,13 @@ static usm_status new_alloc(usm_share *share, size_t nbytes, USM_GIVES usm_alloc
     return status;
 }
 
-/* The end of the allocation is that of the block from now on. */
+/* The end of the allocation is that of the block from now on. The lock is held, unless nobody knows either.
+ */
 static void own(usm_share *share, usm_alloc *alloc)
 {
     alloc->deleter = end_alloc;
+    alloc->owner = share;
     share->alloc = alloc;
-    usm_blocks_add(alloc);
 }
 
 static usm_share *new_share(usm_place *place, const usm_share_entries *entries, usm_kind kind, size_t nbytes)
@@ -240,6 +241,7 @@ usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_
         return status;
     }
     own(share, *out);
+    usm_blocks_add(*out);
     pthread_mutex_t *mutex = lock();
     share->next = all;
     all = share;
@@ -434,6 +436,7 @@ static usm_status open_and_list(usm_place *place, const usm_share_handle *handle
         return status;
     }
     own(share, alloc);
+    usm_blocks_add(alloc);
     pthread_mutex_t *mutex = lock();
     *out = find(handle, &lent);
     share->next = all;
@@ -464,12 +467,11 @@ static usm_status revive(usm_place *place, const usm_share_handle *handle, USM_G
     if (revived) {
         atomic_store_explicit(&alloc->flags, USM_ALLOC_SHARED, memory_order_relaxed);
         alloc->pointer = lent->memory.pointer;
-        alloc->owner = lent;
-        lent->alloc = alloc;
+        own(lent, alloc);
     }
     pthread_mutex_unlock(mutex);
     if (revived) {
-        own(lent, alloc);
+        usm_blocks_add(alloc);
         usm_context_release(place->context); /* of the earlier allocation's end */
         *out = alloc;
     } else {

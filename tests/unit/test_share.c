@@ -1,0 +1,302 @@
+/*
+ * Memory for several processes: a driver whose memory ends with the exporter, the order that its entries
+ * record, and threads that open and close one block at once.
+ */
+#include "check.h"
+#include "support.h"
+
+#include "core/share/memfd.h"
+#include "core/share/share.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+/* A backend with the host's entries, whose driver shares memory as files and counts the calls. */
+static _Atomic int n_open, n_signals, n_waits;
+static _Atomic bool dead_exporter;
+
+static usm_status create(usm_place *place, usm_shared_memory *memory, usm_share_record *record, bool *zeroed,
+                         usm_error *error)
+{
+    usm_status status = usm_memfd_entries.create(place, memory, record, zeroed, error);
+    n_open += status == USM_OK;
+    return status;
+}
+
+static usm_status open_block(usm_place *place, const usm_share_record *record, bool readonly,
+                             usm_shared_memory *memory, usm_error *error)
+{
+    usm_share_record own = *record;
+    own.n_descriptors = 1; /* without the pipe */
+    if (dead_exporter) {
+        return usm_error_set(error, USM_VALUE, "the exporter has ended");
+    }
+    usm_status status = usm_memfd_entries.open(place, &own, readonly, memory, error);
+    n_open += status == USM_OK;
+    return status;
+}
+
+static usm_status signal_end(usm_queue *queue, const usm_shared_memory *memory,
+                             uint8_t order[USM_SHARE_ORDER], usm_error *error)
+{
+    (void)memory;
+    (void)error;
+    CHECK(queue->in_order);
+    order[0] = (uint8_t)++n_signals;
+    return USM_OK;
+}
+
+static usm_status wait_for_end(usm_queue *queue, const usm_shared_memory *memory,
+                               const uint8_t order[USM_SHARE_ORDER], usm_error *error)
+{
+    (void)memory;
+    (void)error;
+    CHECK(queue->in_order);
+    CHECK_EQ(order[0], n_signals);
+    n_waits++;
+    return USM_OK;
+}
+
+static void close_block(usm_place *place, const usm_shared_memory *memory)
+{
+    usm_memfd_entries.close(place, memory);
+    n_open--;
+}
+
+static const usm_share_entries entries = {
+    .kinds = 1u << USM_DEVICE,
+    .ends_with_exporter = true,
+    .create = create,
+    .signal = signal_end,
+    .open = open_block,
+    .wait = wait_for_end,
+    .close = close_block,
+};
+
+static usm_backend backend;
+
+/* The place of a device of that backend, in a context of its own: one count of the context. */
+static usm_place *new_place(void)
+{
+    static usm_device *device;
+    usm_context *context;
+    usm_place *place;
+    usm_error error;
+    if (device == NULL) {
+        backend = *host_place()->context->backend;
+        backend.share = &entries;
+        device = usm_device_new(&backend, USM_CPU);
+        CHECK(device != NULL);
+        device->info = host_device()->info;
+        device->info.has_usm_system = false;
+        device->native = host_device()->native;
+    }
+    CHECK_OK(usm_context_create(&device, 1, &context, &error));
+    CHECK_OK(usm_context_place(context, device, &place, &error));
+    return place;
+}
+
+static usm_alloc *new_shared(usm_place *place, size_t nbytes)
+{
+    usm_alloc *alloc;
+    usm_error error;
+    CHECK_OK(usm_share_create(place, USM_DEVICE, nbytes, &alloc, &error));
+    CHECK(usm_share_has(alloc));
+    return alloc;
+}
+
+static void export_block(usm_alloc *alloc, usm_share_handle *handle, int *descriptors)
+{
+    usm_error error;
+    memset(handle, 0, sizeof *handle);
+    CHECK_OK(usm_share_export(alloc, handle, descriptors, NULL, NULL, &error));
+    usm_handle_seal(handle);
+    CHECK_OK(usm_handle_check(handle, descriptors, handle->n_descriptors, &error));
+}
+
+static usm_alloc *open_handle(usm_place *place, const usm_share_handle *handle, const int *descriptors)
+{
+    usm_alloc *alloc;
+    usm_error error;
+    CHECK_OK(usm_share_open(place, handle, descriptors, false, &alloc, &error));
+    return alloc;
+}
+
+/* The handle as another process would have made it, of a block that this process does not have. */
+static void make_foreign(usm_share_handle *handle)
+{
+    handle->block[0] ^= 1;
+    handle->process++;
+}
+
+static void the_pipe_keeps_the_block(void)
+{
+    usm_share_handle handle;
+    int descriptors[USM_HANDLE_DESCRIPTORS];
+    usm_place *place = new_place();
+    usm_alloc *alloc = new_shared(place, 100);
+    export_block(alloc, &handle, descriptors);
+    CHECK_EQ(handle.n_descriptors, 2);
+    *(char *)alloc->pointer = 7;
+    void *pointer = alloc->pointer;
+    usm_alloc_release(alloc);
+    CHECK_EQ(usm_share_sweep(), 1);
+    CHECK_EQ(n_open, 1);
+    /* The exporter's own open gives the block that it keeps for others. */
+    alloc = open_handle(place, &handle, descriptors);
+    CHECK_EQ((intptr_t)alloc->pointer, (intptr_t)pointer);
+    CHECK_EQ(*(char *)pointer, 7);
+    CHECK_EQ(n_waits, 0);
+    usm_alloc_release(alloc);
+    CHECK_EQ(usm_share_sweep(), 1);
+    usm_descriptors_close(descriptors, 2);
+    CHECK_EQ(usm_share_sweep(), 0);
+    CHECK_EQ(n_open, 0);
+    usm_context_release(place->context);
+}
+
+static void a_killed_importer_gives_the_block_back(void)
+{
+    usm_share_handle handle;
+    int descriptors[USM_HANDLE_DESCRIPTORS];
+    usm_place *place = new_place();
+    usm_alloc *alloc = new_shared(place, 100);
+    export_block(alloc, &handle, descriptors);
+    /* No fork, whose handlers ThreadSanitizer does not support. */
+    pid_t child;
+    char *const arguments[] = {"sleep", "1000", NULL};
+    posix_spawn_file_actions_t actions;
+    CHECK_EQ(posix_spawn_file_actions_init(&actions), 0);
+    CHECK_EQ(posix_spawn_file_actions_adddup2(&actions, descriptors[1], 100), 0);
+    CHECK_EQ(posix_spawnp(&child, "sleep", &actions, NULL, arguments, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    usm_descriptors_close(descriptors, 2);
+    usm_alloc_release(alloc);
+    CHECK_EQ(usm_share_sweep(), 1);
+    CHECK_EQ(n_open, 1);
+    kill(child, SIGKILL);
+    CHECK_EQ(waitpid(child, NULL, 0), child);
+    CHECK_EQ(usm_share_sweep(), 0);
+    CHECK_EQ(n_open, 0);
+    usm_context_release(place->context);
+}
+
+static void the_order_goes_along(void)
+{
+    usm_share_handle handle;
+    usm_error error;
+    int descriptors[USM_HANDLE_DESCRIPTORS];
+    usm_place *place = new_place();
+    usm_alloc *alloc = new_shared(place, 100);
+    gate gate = GATE_CLOSED;
+    usm_queue *queue;
+    const usm_queue_options options = {.in_order = true};
+    CHECK_OK(usm_queue_create(place, &options, &queue, &error));
+    n_signals = 0;
+    n_waits = 0;
+    usm_event *event = submit_access(queue, task_gate, &gate, alloc, USM_WRITE);
+    gate_await(&gate, 1);
+    gate_open(&gate);
+    export_block(alloc, &handle, descriptors);
+    CHECK(usm_event_ended(event)); /* work of the host is waited for, not signalled */
+    CHECK_EQ(n_signals, 1);
+    usm_event_release(event);
+    make_foreign(&handle);
+    usm_alloc *first = open_handle(place, &handle, descriptors);
+    usm_alloc *again = open_handle(place, &handle, descriptors);
+    CHECK(first == again && first != alloc);
+    CHECK_EQ(n_waits, 2); /* every open, cached or not */
+    CHECK_OK(wait_alloc(first, USM_READ_WRITE));
+    usm_alloc_release(first);
+    usm_alloc_release(again);
+    usm_alloc_release(alloc);
+    usm_descriptors_close(descriptors, 2);
+    CHECK_OK(wait_queue(queue));
+    usm_queue_release(queue);
+    while (usm_share_sweep() != 0 || n_open != 0) {
+        sleep_ms(1); /* the thread of a marker gives its count back last */
+    }
+    usm_context_release(place->context);
+}
+
+static void a_refused_open_leaves_nothing(void)
+{
+    usm_share_handle handle;
+    usm_error error;
+    int descriptors[USM_HANDLE_DESCRIPTORS];
+    usm_place *place = new_place();
+    usm_alloc *opened, *alloc = new_shared(place, 100);
+    export_block(alloc, &handle, descriptors);
+    make_foreign(&handle);
+    dead_exporter = true;
+    CHECK_EQ(usm_share_open(place, &handle, descriptors, false, &opened, &error), USM_VALUE);
+    dead_exporter = false;
+    CHECK_EQ(usm_share_create(place, USM_HOST, 100, &opened, &error), USM_BUFFER);
+    int next = dup(0);
+    close(next);
+    CHECK_EQ(next, descriptors[1] + 1); /* no descriptor is left open */
+    usm_descriptors_close(descriptors, 2);
+    usm_alloc_release(alloc);
+    CHECK_EQ(usm_share_sweep(), 0);
+    CHECK_EQ(n_open, 0);
+    usm_context_release(place->context);
+}
+
+static usm_place *common_place;
+static usm_share_handle common_handle;
+static int common_descriptors[USM_HANDLE_DESCRIPTORS];
+
+static void *open_and_close(void *argument)
+{
+    (void)argument;
+    for (long i = 0; i < scaled(2000); i++) {
+        usm_alloc *alloc = open_handle(common_place, &common_handle, common_descriptors);
+        usm_alloc *same = usm_share_find(&common_handle);
+        CHECK(same == alloc); /* one allocation while anybody has it */
+        usm_alloc_release(same);
+        usm_alloc_release(alloc);
+    }
+    return NULL;
+}
+
+static void threads_that_open_at_once(void)
+{
+    pthread_t threads[4];
+    for (int foreign = 0; foreign < 2; foreign++) {
+        common_place = new_place();
+        usm_alloc *alloc = new_shared(common_place, 100);
+        export_block(alloc, &common_handle, common_descriptors);
+        if (foreign) {
+            common_handle.block[0] ^= 1;
+        } else {
+            usm_alloc_release(alloc); /* so that each open may give a kept block a new allocation */
+        }
+        for (int i = 0; i < 4; i++) {
+            CHECK_EQ(pthread_create(&threads[i], NULL, open_and_close, NULL), 0);
+        }
+        for (int i = 0; i < 4; i++) {
+            pthread_join(threads[i], NULL);
+        }
+        if (foreign) {
+            usm_alloc_release(alloc);
+        }
+        usm_descriptors_close(common_descriptors, 2);
+        CHECK_EQ(usm_share_sweep(), 0);
+        CHECK_EQ(n_open, 0);
+        usm_context_release(common_place->context);
+    }
+}
+
+int main(void)
+{
+    watchdog(60);
+    (void)host_place();
+    RUN_SETTLED(the_pipe_keeps_the_block);
+    RUN_SETTLED(a_killed_importer_gives_the_block_back);
+    RUN_SETTLED(the_order_goes_along);
+    RUN_SETTLED(a_refused_open_leaves_nothing);
+    RUN_SETTLED(threads_that_open_at_once);
+    return 0;
+}
