@@ -8,6 +8,7 @@ import time
 
 import pytest
 from backends import INTEL, Absent, opencl
+from share_peer import Peer
 
 import usmpy
 import usmpy.multiprocessing
@@ -199,6 +200,56 @@ def test_a_killed_receiver(killed):
     for queue in (other.inbox, other.outbox):
         queue.cancel_join_thread()
         queue.close()
+
+
+def put_and_sleep(queue, ready, shared):
+    x = usmpy.ones(MIB, dtype="int8", device="host")
+    queue.put(usmpy.share(x) if shared else x)
+    time.sleep(0.2)  # the queue's own thread sends
+    ready.set()
+    time.sleep(60)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_killed_sender(shared):
+    """The descriptor was still with the sender: an error of multiprocessing, and nothing stays open."""
+    context = multiprocessing.get_context("spawn")
+    queue, ready = context.Queue(), context.Event()
+    before = counts()
+    process = context.Process(target=put_and_sleep, args=(queue, ready, shared), daemon=True)
+    process.start()
+    assert ready.wait(60)
+    process.kill()
+    process.join()
+    with pytest.raises(OSError, match=r"refused|No such file"):
+        queue.get(timeout=60)
+    process.close()
+    del process
+    assert counts()[1] == before[1]
+    queue.close()
+
+
+@pytest.mark.parametrize("after", ["the open", "a write", "a handle of its own", "pending work"])
+def test_an_importer_killed(after):
+    x = usmpy.share(usmpy.arange(1000, device="host"))
+    steps = {
+        "the open": "pass",
+        "a write": "y[0] = 5; y.wait()",
+        "a handle of its own": "h = y.get_ipc_handle()",
+        "pending work": "y.fill(3)",
+    }
+    before = counts()
+    with Peer() as other:
+        with x.get_ipc_handle() as handle:
+            other("y = handle().open()", handle)
+        other.start(steps[after])
+        if after != "pending work":
+            other.result()
+        other.kill()
+    assert x[999].item() in (999, 3)
+    x[0] = 7
+    assert x[0].item() == 7
+    assert counts() == before
 
 
 def write_and_end(x):
