@@ -120,7 +120,16 @@ def failing_task():
     assert isinstance(event.exception(), (ValueError, MemoryError))
 
 
+def sharing():
+    x = usmpy.share(OWN)
+    with x.get_ipc_handle() as handle:
+        check(handle.open())
+        with usmpy.IPCHandle.from_bytes(bytes(handle), handle.fds) as again:
+            check(again.open(readonly=True))
+
+
 EXCHANGE = {
+    "share": sharing,
     "export": lambda: OWN.__dlpack__(max_version=(1, 0)),
     "export legacy": lambda: OWN.__dlpack__(),
     "export a copy": lambda: OWN.__dlpack__(max_version=(1, 0), copy=True),

@@ -164,8 +164,7 @@ static usm_status new_alloc(usm_share *share, size_t nbytes, USM_GIVES usm_alloc
     return status;
 }
 
-/* The end of the allocation is that of the block from now on. The lock is held, unless nobody knows either.
- */
+/* The allocation's end is the block's from now on. The lock is held, unless nobody knows either of them. */
 static void own(usm_share *share, usm_alloc *alloc)
 {
     alloc->deleter = end_alloc;
