@@ -6176,8 +6176,8 @@ def trim(device: _Placement = None) -> int:
 
     Notes
     -----
-    Memory in use stays. Memory that the driver itself keeps after it was freed (CUDA's pools) becomes
-    available to other libraries and processes, too.
+    Memory in use stays, also by other processes. Memory that the driver itself keeps after it was freed
+    (CUDA's pools) becomes available to other libraries and processes, too.
 
     Examples
     --------

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import usmpy
+import usmpy.multiprocessing
 import usmpy.numba
 import usmpy.random
 from usmpy import _core, errors, selectors
@@ -52,7 +53,9 @@ EVERYTHING = {
     for key, member in vars(cls).items()
     if type(member).__name__ not in ("wrapper_descriptor", "int", "PyCapsule", "str", "NoneType")
 }
-EVERYTHING |= PUBLIC | {"usmpy.numba": usmpy.numba, "usmpy.random": usmpy.random}
+EVERYTHING |= PUBLIC | {
+    f"usmpy.{name}": getattr(usmpy, name) for name in ("multiprocessing", "numba", "random")
+}
 WITH = sorted(name for name, value in EVERYTHING.items() if ">>>" in (inspect.getdoc(value) or ""))
 
 RUN = """

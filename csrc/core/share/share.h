@@ -47,8 +47,8 @@ usm_status usm_share_open(usm_place *place, const usm_share_handle *handle, cons
 
 /*
  * Closes the blocks of ended allocations that other processes had open and have closed since
- * (usm_share_entries.ends_with_exporter): the number of those that are still open. Each creation, export and
- * end calls it. Any thread, no lock.
+ * (usm_share_entries.ends_with_exporter): the number of those that are still open. Each creation and trim()
+ * call it. No lock, no GIL.
  */
 size_t usm_share_sweep(void);
 

@@ -8,6 +8,7 @@
 
 #include "core/memory/pool.h"
 #include "core/memory/track.h"
+#include "core/share/share.h"
 #include "core/tasks/reclaim.h"
 
 #include <frameobject.h> /* of Python: before 3.11, Python.h does not declare PyFrame_GetBack */
@@ -81,6 +82,7 @@ static PyObject *trim(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     usmpy_deferred_poll();
     size_t freed;
     Py_BEGIN_ALLOW_THREADS
+        usm_share_sweep();
         freed = queue != NULL ? usm_reclaim_place(usmpy_queue_of(queue)->place) : trim_all();
     Py_END_ALLOW_THREADS
     Py_XDECREF(queue);
