@@ -121,10 +121,11 @@ static int read_descriptors(usmpy_state *state, PyObject *tuple, const usm_share
     usm_error error;
     size_t n = (size_t)PyTuple_GET_SIZE(tuple);
     for (size_t i = 0; i < n && i < USM_HANDLE_DESCRIPTORS; i++) {
-        out[i] = _PyLong_AsInt(PyTuple_GET_ITEM(tuple, (Py_ssize_t)i));
-        if (out[i] == -1 && PyErr_Occurred() != NULL) {
+        long descriptor = PyLong_AsLong(PyTuple_GET_ITEM(tuple, (Py_ssize_t)i));
+        if (descriptor == -1 && PyErr_Occurred() != NULL) {
             return -1;
         }
+        out[i] = descriptor == (int)descriptor ? (int)descriptor : -1; /* which is none that is open */
     }
     return usmpy_check(state, usm_handle_check(handle, out, n, &error), &error);
 }
