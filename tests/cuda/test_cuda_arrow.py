@@ -234,10 +234,10 @@ def test_our_own_way_back(device, driver, peer):
 
 
 def test_bad_events_and_devices(device, driver, peer):
-    before = _core._live_counts()
+    before, nothing = _core._live_counts(), ctypes.c_void_p()
     for fields, match in (
         ({"sync_event": 16}, "sync_event 0x10, which points to no event"),
-        ({"sync_event": ctypes.addressof(ctypes.c_void_p())}, "points to no event"),
+        ({"sync_event": ctypes.addressof(nothing)}, "points to no event"),
         ({"where": (2, 7)}, r"kDLCUDA \(2\), id 7"),
         ({"where": (2, -1)}, r"kDLCUDA \(2\), id -1"),
     ):
