@@ -284,9 +284,7 @@ def print_constants(engines: dict[str, Constants]) -> None:
     print("| --- | --- | --- | --- | --- |")
     for name, c in engines.items():
         task = shown(c.task) if c.task else "none"
-        print(
-            f"| {name} | {task} | {shown(c.message)} | {c.bandwidth / 1e9:.2g} GB/s | {shown(c.launch)} |"
-        )
+        print(f"| {name} | {task} | {shown(c.message)} | {c.bandwidth / 1e9:.2g} GB/s | {shown(c.launch)} |")
 
 
 def print_checks(checks: list[dict[str, float]]) -> None:
