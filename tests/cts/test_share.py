@@ -75,6 +75,42 @@ def test_every_type(queue, peer, dtype):
 
 
 @pytest.mark.only_on("shares")
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_every_kind_of_memory(queue, device, peer, kind):
+    """Drivers share memory of kind "device"; where the device uses all of the host's, every kind is that."""
+    if not getattr(device, f"has_usm_{kind}"):
+        return
+    x = usmpy.arange(4, dtype="int32", queue=queue, usm_type=kind)
+    if kind != "device" and not device.has_usm_system:
+        with pytest.raises(
+            BufferError, match=f"cannot share {kind} memory .*: its driver shares memory of kind"
+        ):
+            usmpy.share(x)
+        return
+    y = usmpy.share(x)
+    assert y.usm_type == kind
+    with y.get_ipc_handle() as handle:
+        assert peer("(y := handle().open()).usm_type, y.tolist()", handle) == (kind, [0, 1, 2, 3])
+    peer("del y")
+
+
+@pytest.mark.only_on("shares")
+def test_the_queue_of_an_opened_array(shared, device, peer):
+    """A queue of the device takes the memory into its own context, which other queues of it then use."""
+    place = device.filter_string
+    peer(f"d = usmpy.Device({place!r}); q = usmpy.Queue(d, context=usmpy.Context([d]))")
+    with shared.get_ipc_handle() as handle:
+        peer("y = handle().open(device=q); z = handle().open(device=q)", handle)
+    assert peer("y.queue is q, y.data_ptr == z.data_ptr, (y + 1).tolist()") == (
+        True,
+        True,
+        list(range(1, 13)),
+    )
+    peer("y[0] = 9; y.wait(); del y, z")
+    assert shared[0].item() == 9
+
+
+@pytest.mark.only_on("shares")
 def test_both_processes_have_one_memory(shared, peer, device):
     with shared.get_ipc_handle() as handle:
         peer("y = handle().open()", handle)
