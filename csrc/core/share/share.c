@@ -99,13 +99,16 @@ static bool has_openers(usm_share *share)
     return left > 0;
 }
 
+/* Nothing where it is not listed. */
 static void unlist(usm_share *share)
 {
     usm_share **at = &all;
-    while (*at != share) {
+    while (*at != NULL && *at != share) {
         at = &(*at)->next;
     }
-    *at = share->next;
+    if (*at != NULL) {
+        *at = share->next;
+    }
 }
 
 size_t usm_share_sweep(void)
@@ -440,8 +443,10 @@ static usm_status open_and_list(usm_place *place, const usm_share_handle *handle
     usm_blocks_add(alloc);
     pthread_mutex_t *mutex = lock();
     *out = find(handle, &lent);
-    share->next = all;
-    all = share;
+    if (*out == NULL) {
+        share->next = all;
+        all = share;
+    }
     pthread_mutex_unlock(mutex);
     if (*out == NULL) {
         *out = alloc;
