@@ -251,8 +251,7 @@ usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_
     return USM_OK;
 }
 
-/* Appends a pipe's read end; *out is the write end. The ends of handles that are closed go, so that few are
- * left. */
+/* Appends a pipe's read end; *out is the write end. Those of handles that are closed go. */
 static usm_status add_pipe(usm_share *share, int *out, usm_error *error)
 {
     int ends[2];
