@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import signal
 import struct
 
+import level_zero_drivers
 import pytest
 from level_zero_processes import needs_driver, run
 from share_peer import Failed, Peer, resealed
@@ -140,6 +142,7 @@ def test_what_the_driver_is_asked(other, device):
     usmpy.trim()
     other("import gc; gc.collect()")
     memory, handles = OWN["live"]("device_memory"), OWN["live"]("ipc_handle")
+    put = OWN["calls"]("zeMemPutIpcHandle")
     x = usmpy.share(usmpy.arange(1 << 18, dtype="int32", device=device))
     x.wait()
     usmpy.trim()
@@ -162,6 +165,8 @@ def test_what_the_driver_is_asked(other, device):
     assert other("live('ipc_memory')") == 0
     usmpy.trim()
     assert (OWN["live"]("device_memory"), OWN["live"]("ipc_handle")) == (memory, handles)
+    newer = hasattr(ctypes.CDLL(level_zero_drivers.LOADER), "zeMemPutIpcHandle")  # since version 1.6
+    assert OWN["calls"]("zeMemPutIpcHandle") - put == newer
     other.close()
 
 
