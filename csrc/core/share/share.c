@@ -291,6 +291,9 @@ static usm_status signal_openers(usm_share *share, usm_alloc *alloc, uint8_t *or
     if (status == USM_OK) {
         status = share->entries->signal(queue, &share->memory, order, error);
     }
+    if (status == USM_LATER) {
+        status = usm_event_wait(event, INT64_MAX, poll, argument, error);
+    }
     if (event != NULL) {
         usm_event_release(event);
     }
@@ -505,7 +508,7 @@ static usm_status follow_exporter(usm_share *share, usm_alloc *alloc, const usm_
     const usm_access access = {alloc, USM_READ_WRITE};
     const usm_command command = {.kind = USM_COMMAND_MARKER};
     const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
-    if (share->entries->wait == NULL || usm_handle_is_own(handle)) {
+    if (share->entries->wait == NULL || usm_handle_is_own(handle) || usm_handle_maker_ended(handle)) {
         return USM_OK;
     }
     usm_status status = usm_place_queue(share->place, &queue, error);
