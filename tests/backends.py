@@ -151,6 +151,7 @@ CUDA |= {
 }
 
 # The software driver alone, on which the host never reads memory of kind "device".
+LEVEL_ZERO_TAGS = frozenset({"host-task", "shares"})
 LEVEL_ZERO = {
     "test_array.py::test_read_only_arrays": READS,
     "test_array.py::test_to_device_with_a_stream_is_ordered_in_it": READS,
@@ -196,6 +197,7 @@ PLACEMENT = frozenset(
         "test_pickle_arrays",
         "test_placement",
         "test_queue",
+        "test_share",
     }
 )
 # A second root device differs less than a sub-device: only names of devices and copies between them.
@@ -215,15 +217,15 @@ BACKENDS = [
     ),
     Backend("opencl-intel", opencl(INTEL), EVERY_PROCESSOR | {"system-usm", "shares"}),
     Backend("opencl-pocl", opencl("PoCL", *POCL), EVERY_PROCESSOR),
-    Backend("level-zero-sim", level_zero(0), frozenset({"host-task"}), LEVEL_ZERO),
+    Backend("level-zero-sim", level_zero(0), LEVEL_ZERO_TAGS, LEVEL_ZERO),
     Backend(
         "level-zero-sim-part",
         level_zero_part,
-        frozenset({"host-task", "sub-device"}),
+        LEVEL_ZERO_TAGS | {"sub-device"},
         LEVEL_ZERO,
         files=PLACEMENT,
     ),
-    Backend("level-zero-sim-second", level_zero(1), frozenset({"host-task"}), LEVEL_ZERO, files=SECOND),
+    Backend("level-zero-sim-second", level_zero(1), LEVEL_ZERO_TAGS, LEVEL_ZERO, files=SECOND),
     Backend(CUDA_NAME, cuda(0), frozenset({"host-task", "shares"}), CUDA),
     Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm", "shares"}, MINIMAL, files=PLACEMENT),
 ]
@@ -242,7 +244,7 @@ if os.environ.get("USMPY_TEST_WITHOUT_FP64"):
     BACKENDS = [
         Backend("opencl-intel-without-fp64", opencl(INTEL), EVERY_PROCESSOR | {"system-usm", "shares"}),
         Backend("opencl-pocl-without-fp64", opencl("PoCL", *POCL), EVERY_PROCESSOR),
-        Backend("level-zero-without-fp64", level_zero(0), frozenset({"host-task"}), LEVEL_ZERO),
+        Backend("level-zero-without-fp64", level_zero(0), LEVEL_ZERO_TAGS, LEVEL_ZERO),
     ]
 elif os.environ.get("USMPY_TEST_COARSE_SVM"):
     BACKENDS = [Backend("opencl-coarse", opencl("PoCL", *POCL), frozenset(), COARSE)]

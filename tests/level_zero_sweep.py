@@ -23,6 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import level_zero_drivers  # noqa: E402, F401
+from share_peer import Peer  # noqa: E402
 
 import usmpy  # noqa: E402
 
@@ -44,12 +45,12 @@ OPTIONAL = {
     "zeModuleBuildLogGetString",
     "zeModuleGetKernelNames",
 }
-ENDS = re.compile("Destroy|zeMemFree")
+ENDS = re.compile("Destroy|zeMemFree|zeMemPut|zeMemClose")
 # Of the start (test_level_zero_failures.py): they were called before the first workload.
 START = re.compile("zeInit|zeDriver|zeDevice(?!CanAccess)|zeContextGetStatus")
 
 
-def workload(device):
+def workload(device, sent=None):
     """All that a program does, from its context on; nothing of it is left afterwards."""
     context = usmpy.Context([device])
     queue = usmpy.Queue(device, context=context)
@@ -69,8 +70,17 @@ def workload(device):
     queue.fill(host, 5, depends=[done])
     wide = usmpy.zeros((2, 2, 2, 2, 2, 2, 3), dtype="int8", queue=queue)
     wide[:, ::-1, :, ::-1, :, ::-1] = 1
+    z = usmpy.share(x)
+    with z.get_ipc_handle() as handle:
+        assert handle.open().data_ptr == z.data_ptr
+    theirs = usmpy.arange(N, dtype="int32", queue=queue)
+    if sent is not None:
+        with usmpy.IPCHandle.from_bytes(*sent) as handle:  # of another process
+            theirs = handle.open(device=queue)
     queue.wait()
     other.wait()
+    assert z.tolist() == [2.0] * N
+    assert theirs.tolist() == list(range(N))
     assert y.tolist() == [6.0] * N
     assert u.tolist()[:10] == [
         10.0,
@@ -90,11 +100,11 @@ def workload(device):
     assert copy.end_time_ns >= copy.start_time_ns >= copy.submit_time_ns
 
 
-def attempt(device):
+def attempt(device, sent):
     """The messages of usmpy's errors with their causes; None if there was no error."""
     try:
-        workload(device)
-    except (usmpy.UsmError, MemoryError) as error:
+        workload(device, sent)
+    except (usmpy.UsmError, MemoryError, BufferError, ValueError) as error:
         said = f"{type(error).__name__}: {error}"
         while (error := error.__cause__) is not None:
             said += f" <- {error}"
@@ -115,8 +125,13 @@ def main(which, code):
         chosen.remove("zeCommandQueueSynchronize")
     assert len(chosen) > 5
     device = usmpy.get_devices("level_zero")[0]
+    peer = Peer()
+    peer(f"x = usmpy.share(usmpy.arange({N}, dtype='int32', device={device.filter_string!r}))")
+    peer("h = x.get_ipc_handle()")
+    peer.start("send(h)")
+    sent = peer.receive()
     for _ in range(2):
-        assert attempt(device) is None
+        assert attempt(device, sent) is None
     gc.collect()
 
     def told_by(function):
@@ -141,7 +156,7 @@ def main(which, code):
 
     settle()
     first = {name: calls(name) for name in chosen}
-    assert attempt(device) is None
+    assert attempt(device, sent) is None
     settle()
     most = {name: min(calls(name) - first[name], MOST) for name in chosen}
     once = 1 if which != "without" else 1 << 40
@@ -149,7 +164,7 @@ def main(which, code):
     for name, n in tries:
         begin = calls(name)
         assert sim.zesimFail(name.encode(), n, once, code) == 0
-        said = attempt(device)
+        said = attempt(device, sent)
         if which == "ends":
             settle()
         sim.zesimFail(name.encode(), 1, 0, 0)
@@ -168,7 +183,8 @@ def main(which, code):
         failed += said is not None
         right += said is None
     if which != "ends":
-        assert attempt(device) is None
+        assert attempt(device, sent) is None
+    peer.kill()
     print(f"{failed} failed, {right} right")
     assert failed > 10 or which == "ends"
 

@@ -10,6 +10,7 @@ import array
 import pickle
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,18 @@ class Peer:
         self.socket.close()
         self.process.kill()
         self.process.wait()
+
+
+def resealed(data, offset, format, value):
+    """A handle's bytes with one changed member, and the check that belongs to them."""
+    data, at = bytearray(data), 16
+    struct.pack_into(format, data, offset, value)
+    check = 14695981039346656037
+    for i, byte in enumerate(data):
+        if not at <= i < at + 8:
+            check = ((check ^ byte) * 1099511628211) % 2**64
+    struct.pack_into("Q", data, at, check)
+    return bytes(data)
 
 
 def serve(own):

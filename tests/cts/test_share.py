@@ -10,6 +10,8 @@ from share_peer import Failed, Peer
 
 import usmpy
 
+MIB = 1 << 20
+
 
 @pytest.fixture(scope="module")
 def peer():
@@ -20,6 +22,20 @@ def peer():
 @pytest.fixture
 def shared(queue):
     return usmpy.share(usmpy.arange(12, dtype="int32", queue=queue))
+
+
+def held(device):
+    """Bytes that the memory of share() takes from the device, without what nobody has open any more."""
+    usmpy.trim()
+    return usmpy.memory_stats("host" if device.has_usm_system else device)["held"]
+
+
+def falls_to(device, before):
+    """Whether that comes back to this value: threads of tasks give their counts back last."""
+    deadline = time.monotonic() + 10
+    while held(device) != before and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return held(device) == before
 
 
 @pytest.mark.only_on("!shares")
@@ -56,6 +72,42 @@ def test_every_type(queue, peer, dtype):
         assert peer("(y := handle().open()).dtype.name", handle) == dtype
     assert peer("y.tobytes()") == x.tobytes()
     peer("del y")
+
+
+@pytest.mark.only_on("shares")
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_every_kind_of_memory(queue, device, peer, kind):
+    """Drivers share memory of kind "device"; where the device uses all of the host's, every kind is that."""
+    if not getattr(device, f"has_usm_{kind}"):
+        return
+    x = usmpy.arange(4, dtype="int32", queue=queue, usm_type=kind)
+    if kind != "device" and not device.has_usm_system:
+        with pytest.raises(
+            BufferError, match=f"cannot share {kind} memory .*: its driver shares memory of kind"
+        ):
+            usmpy.share(x)
+        return
+    y = usmpy.share(x)
+    assert y.usm_type == kind
+    with y.get_ipc_handle() as handle:
+        assert peer("(y := handle().open()).usm_type, y.tolist()", handle) == (kind, [0, 1, 2, 3])
+    peer("del y")
+
+
+@pytest.mark.only_on("shares")
+def test_the_queue_of_an_opened_array(shared, device, peer):
+    """A queue of the device takes the memory into its own context, which other queues of it then use."""
+    place = device.filter_string
+    peer(f"d = usmpy.Device({place!r}); q = usmpy.Queue(d, context=usmpy.Context([d]))")
+    with shared.get_ipc_handle() as handle:
+        peer("y = handle().open(device=q); z = handle().open(device=q)", handle)
+    assert peer("y.queue is q, y.data_ptr == z.data_ptr, (y + 1).tolist()") == (
+        True,
+        True,
+        list(range(1, 13)),
+    )
+    peer("y[0] = 9; y.wait(); del y, z")
+    assert shared[0].item() == 9
 
 
 @pytest.mark.only_on("shares")
@@ -201,7 +253,8 @@ def test_counts_stay_flat(shared, peer):
         with shared.get_ipc_handle() as handle:
             peer("handle().open()[0].item()", handle)
 
-    share()
+    for _ in range(3):  # the other process closes each handle when it gets the next
+        share()
     before = counts(), peer("len(os.listdir('/proc/self/fd')), len(open('/proc/self/maps').readlines())")
     for _ in range(200):
         share()
@@ -214,16 +267,12 @@ def test_counts_stay_flat(shared, peer):
 @pytest.mark.only_on("shares")
 def test_memory_counts_while_it_is_shared(device):
     x = usmpy.zeros(1 << 20, dtype="uint8", device=device)
-    own = "host" if device.has_usm_system else device
-    before = usmpy.memory_stats(own)["held"]
+    before = held(device)
     y = usmpy.share(x)
     y.wait()
-    assert usmpy.memory_stats(own)["held"] >= before + y.nbytes
+    assert held(device) >= before + y.nbytes
     del y
-    deadline = time.monotonic() + 10  # the thread of the copy may give its count back last
-    while usmpy.memory_stats(own)["held"] != before and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert usmpy.memory_stats(own)["held"] == before
+    assert falls_to(device, before)
 
 
 @pytest.mark.only_on("shares")
@@ -250,3 +299,113 @@ def test_a_killed_process_takes_nothing_along(shared, queue, who):
             assert handle.open()[3].item() == 3  # the descriptors alone hold it
         for fd in fds:
             os.close(fd)
+
+
+@pytest.mark.only_on("shares")
+@pytest.mark.parametrize("end", ["closes", "is killed"])
+def test_memory_is_used_again_after_the_last_importer(queue, device, end):
+    """The exporter's array has ended while two others have it open; new memory never is that memory."""
+    before = held(device)
+    with Peer() as first, Peer() as second:
+        x = usmpy.share(usmpy.full(MIB, 7, dtype="uint8", queue=queue))
+        with x.get_ipc_handle() as handle:
+            first("y = handle().open()", handle)
+        with x.get_ipc_handle() as handle:
+            second("y = handle().open()", handle)
+        del x
+        gc.collect()
+        for peer in (first, second):
+            for value in (1, 2, 3):
+                other = usmpy.share(usmpy.full(MIB, value, dtype="uint8", queue=queue))
+                other.wait()
+                assert peer("bytes(y.tobytes()) == b'\\7' * (1 << 20)")
+                del other
+            if end == "closes":
+                peer("del y; [os.close(fd) for fd in fds]; fds.clear()")
+            else:
+                peer.kill()
+        assert falls_to(device, before)
+
+
+@pytest.mark.only_on("shares")
+@pytest.mark.parametrize("when", ["before the open", "while it is open", "while it is opened"])
+def test_a_killed_exporter(device, peer, when):
+    """Its memory stays where descriptors of it are open, and can be handed on."""
+    place = device.filter_string
+    usmpy.share(usmpy.zeros(1, device=device)).wait()
+    before = len(os.listdir("/proc/self/fd"))
+    with Peer() as other:
+        other(f"x = usmpy.share(usmpy.arange(1 << 20, dtype='int32', device={place!r}))")
+        other("h = x.get_ipc_handle()")
+        other.start("send(h)")
+        data, fds = other.receive()
+        other.result()
+        with usmpy.IPCHandle.from_bytes(data, fds) as handle:
+            if when == "while it is opened":
+                other.process.kill()
+            elif when == "before the open":
+                other.kill()
+            y = handle.open()
+            other.kill()
+            assert y[MIB - 1].item() == MIB - 1
+            y[0] = 5
+            assert usmpy.sum(y[:2]).item() == 6
+    for fd in fds:
+        os.close(fd)
+    with y.get_ipc_handle() as handle:
+        assert peer("handle().open()[:3].tolist()", handle) == [5, 1, 2]
+    del y
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.only_on("shares")
+def test_two_processes_that_free_at_once(queue, device, peer):
+    forget = "[os.close(fd) for fd in fds]; fds.clear()"
+    peer(forget)
+    before = held(device)
+    for i in range(100):
+        x = usmpy.share(usmpy.full(100 + i, i, dtype="int32", queue=queue))
+        with x.get_ipc_handle() as handle:
+            assert peer("(y := handle().open())[-1].item()", handle) == i
+        peer.start("del y")
+        del x
+        peer.result()
+    peer(forget)
+    assert falls_to(device, before)
+
+
+@pytest.mark.only_on("shares")
+def test_work_on_opened_memory(queue, device, peer):
+    """Copies in all directions, operations, DLPack and addresses, of memory that another process made."""
+    place = device.filter_string
+    peer(f"x = usmpy.share(usmpy.arange(5000, dtype='float32', device={place!r})); h = x.get_ipc_handle()")
+    peer.start("send(h)")
+    data, fds = peer.receive()
+    peer.result()
+    with usmpy.IPCHandle.from_bytes(data, fds) as handle:
+        x = handle.open()
+    for fd in fds:
+        os.close(fd)
+    assert x.shareable
+    assert usmpy.memory_connection(x, queue) == usmpy.MemoryConnection.UNIFIED
+    own = usmpy.Queue(device)
+    y = usmpy.zeros(5000, dtype="float32", queue=own)
+    usmpy.copyto(y, x)
+    assert y.tolist() == list(range(5000))
+    x[::2] = 1
+    usmpy.copyto(x[1::2], y[:2500] * 2)
+    expected = [v for i in range(2500) for v in (1.0, 2.0 * i)]
+    assert x.to_device("host").tolist() == expected
+    assert usmpy.from_dlpack(x).data_ptr == x.data_ptr
+    if not device.has_usm_system:  # else it is memory of the host device
+        z = usmpy.USMArray.from_pointer(x.data_ptr + 4, (4999,), "float32", queue=x.queue, owner=x)
+        assert z.tolist() == expected[1:]
+        assert z.usm_type == "device"
+        with pytest.raises(ValueError, match=r"bytes 0 to 4194303 of an allocation of \d+ bytes"):
+            usmpy.USMArray.from_pointer(x.data_ptr, (MIB,), "float32", queue=x.queue, owner=x)
+        del z
+    x.wait()
+    assert peer("x.tolist()") == expected
+    del x
+    peer("del x, h")

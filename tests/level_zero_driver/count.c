@@ -16,8 +16,9 @@ static const char *const function_names[SIM_N_FUNCTIONS] = {
 };
 
 static const char *const kind_names[SIM_N_KINDS] = {
-    "context",   "command_queue", "command_list",  "event_pool",    "event",       "fence",      "module",
-    "build_log", "kernel",        "device_memory", "shared_memory", "host_memory", "ipc_memory", "command",
+    "context",       "command_queue", "command_list", "event_pool", "event",
+    "fence",         "module",        "build_log",    "kernel",     "device_memory",
+    "shared_memory", "host_memory",   "ipc_handle",   "ipc_memory", "command",
 };
 
 /* Which calls of a function fail: those from `first` to `last`, counted from 1 at the order. */

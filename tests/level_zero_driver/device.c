@@ -120,7 +120,7 @@ ze_result_t ZE_APICALL zeDriverGetIpcProperties(ze_driver_handle_t driver,
 {
     (void)driver;
     SIM_ENTER(zeDriverGetIpcProperties);
-    properties->flags = ZE_IPC_PROPERTY_FLAG_MEMORY;
+    properties->flags = sim_settings()->ipc ? ZE_IPC_PROPERTY_FLAG_MEMORY : 0;
     return ZE_RESULT_SUCCESS;
 }
 

@@ -41,6 +41,7 @@ typedef enum sim_kind {
     SIM_DEVICE_MEMORY,
     SIM_SHARED_MEMORY,
     SIM_HOST_MEMORY,
+    SIM_IPC_HANDLE,
     SIM_IPC_MEMORY,
     SIM_COMMAND, /* appended and not yet run, or recorded */
     SIM_N_KINDS,
@@ -75,7 +76,7 @@ typedef struct sim_setup {
     uint64_t jitter_ns, look_ns;
     uint32_t processor; /* SIM_ANY_PROCESSOR: not set */
     ze_device_type_t type;
-    bool peer, optimize, relaxed, immediate, fp64;
+    bool peer, optimize, relaxed, immediate, fp64, ipc, ipc_process;
     bool flat, combined; /* ZE_FLAT_DEVICE_HIERARCHY */
     const char *opencl;  /* NULL: not set */
     const char *cache;   /* the same */
@@ -156,6 +157,9 @@ typedef struct sim_allocation {
     uint64_t id;
     struct sim_chunk *chunk;
     bool imported; /* by zeMemOpenIpcHandle() */
+    /* A duplicate of the chunk's descriptor in handles, of which `exports` are open. */
+    int exported;
+    uint32_t exports;
 } sim_allocation;
 
 /* A copy of what is known about the allocation that holds this address; false: memory of others. */
@@ -164,15 +168,18 @@ bool sim_find(const void *address, sim_allocation *out);
 void sim_check_range(ze_context_handle_t context, ze_device_handle_t device, const void *address, size_t size,
                      const char *function);
 
-/* ipc.c */
+/* What handles hold (ipc.c), in the order of Intel's driver. */
 typedef struct sim_ipc {
-    uint64_t magic;
-    int32_t process, fd;
-    uint64_t offset, size, id;
-    uint32_t type, device;
+    int32_t fd, unused;
+    uint64_t offset;
+    int32_t process; /* 0, or the one in which `fd` is (ZESIM_IPC_PROCESS) */
+    uint32_t device;
+    uint64_t size;
 } sim_ipc;
 
-bool sim_exported(const void *address, sim_ipc *out); /* memory.c */
+/* memory.c */
+ze_result_t sim_export(ze_context_handle_t context, const void *address, sim_ipc *out);
+ze_result_t sim_put(ze_context_handle_t context, int fd);
 ze_result_t sim_import(ze_context_handle_t context, ze_device_handle_t device, const sim_ipc *ipc, int fd,
                        void **out);
 ze_result_t sim_release(ze_context_handle_t context, const void *address, bool imported);

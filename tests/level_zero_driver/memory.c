@@ -267,11 +267,11 @@ ze_result_t sim_import(ze_context_handle_t context, ze_device_handle_t device, c
 {
     sim_allocation a = {
         .size = ipc->size,
-        .type = (ze_memory_type_t)ipc->type,
+        .type = ZE_MEMORY_TYPE_DEVICE,
         .context = context,
         .device = device,
+        .imported = true,
     };
-    a.imported = true;
     ze_result_t result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
     pthread_mutex_lock(&lock);
     size_t rounded = (ipc->size + PAGE - 1) & ~(size_t)(PAGE - 1);
@@ -297,20 +297,54 @@ done:
     return ZE_RESULT_SUCCESS;
 }
 
-bool sim_exported(const void *address, sim_ipc *out)
+/* All open handles of an allocation have one descriptor. */
+ze_result_t sim_export(ze_context_handle_t context, const void *address, sim_ipc *out)
 {
+    ze_result_t result = ZE_RESULT_ERROR_INVALID_ARGUMENT;
     pthread_mutex_lock(&lock);
-    const sim_allocation *a = find(address);
-    if (a != NULL) {
-        out->fd = a->chunk->fd;
-        out->offset = (uint64_t)(a->base - a->chunk->base);
-        out->size = a->size;
-        out->id = a->id;
-        out->type = (uint32_t)a->type;
-        out->device = a->device == NULL ? UINT32_MAX : a->device->root->index;
+    sim_allocation *a = find(address);
+    if (a == NULL || a->base != address || a->imported || a->type != ZE_MEMORY_TYPE_DEVICE ||
+        a->context != context) {
+        sim_fail(result, "handles are of device memory that this context has allocated");
+        goto done;
     }
+    if (a->exports == 0)
+        a->exported = fcntl(a->chunk->fd, F_DUPFD_CLOEXEC, 0);
+    if (a->exported < 0) {
+        result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+        goto done;
+    }
+    a->exports++;
+    out->fd = a->exported;
+    out->offset = (uint64_t)(a->base - a->chunk->base);
+    out->size = a->size;
+    out->device = a->device->root->index;
+    result = ZE_RESULT_SUCCESS;
+done:
     pthread_mutex_unlock(&lock);
-    return a != NULL;
+    if (result == ZE_RESULT_SUCCESS)
+        sim_born(SIM_IPC_HANDLE);
+    return result;
+}
+
+ze_result_t sim_put(ze_context_handle_t context, int fd)
+{
+    ze_result_t result = ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_table; i++)
+        if (table[i].exports > 0 && table[i].exported == fd && table[i].context == context) {
+            if (--table[i].exports == 0)
+                close(fd);
+            result = ZE_RESULT_SUCCESS;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+    if (result != ZE_RESULT_SUCCESS) {
+        sim_misuse("zeMemPutIpcHandle: not an open handle of this context");
+        return sim_fail(result, "not an open handle");
+    }
+    sim_gone(SIM_IPC_HANDLE);
+    return result;
 }
 
 ze_result_t sim_release(ze_context_handle_t context, const void *address, bool imported)
@@ -347,6 +381,10 @@ ze_result_t sim_release(ze_context_handle_t context, const void *address, bool i
         madvise(a.base, rounded, MADV_REMOVE);
     give_back(a.chunk);
     pthread_mutex_unlock(&lock);
+    if (a.exports > 0)
+        close(a.exported); /* as drivers do that lack zeMemPutIpcHandle() */
+    for (uint32_t i = 0; i < a.exports; i++)
+        sim_gone(SIM_IPC_HANDLE);
     atomic_fetch_sub(&a.context->children, 1);
     sim_gone(kind_of(&a));
     return ZE_RESULT_SUCCESS;

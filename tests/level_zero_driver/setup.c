@@ -81,6 +81,8 @@ static void read_environment(void)
     setup.relaxed = number("ZESIM_RELAXED", 0, 1, 1) != 0;
     setup.fill_bytes = (uint32_t)number("ZESIM_FILL_BYTES", 1, SIM_FILL_COMPUTE, SIM_FILL_COMPUTE);
     setup.immediate = number("ZESIM_IMMEDIATE", 0, 1, 1) != 0;
+    setup.ipc = number("ZESIM_IPC", 0, 1, 1) != 0;
+    setup.ipc_process = number("ZESIM_IPC_PROCESS", 0, 1, 0) != 0;
     setup.fp64 = number("ZESIM_FP64", 0, 1, 1) != 0;
     setup.optimize = number("ZESIM_OPTIMIZE", 0, 1, 1) != 0;
     setup.type = device_type();

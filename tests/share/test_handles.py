@@ -8,11 +8,11 @@ import subprocess
 import sys
 
 import pytest
-from share_peer import Failed, Peer
+from share_peer import Failed, Peer, resealed
 
 import usmpy
 
-VERSION, SIZE, CHECK, BOOT, PROCESS, STARTED, BLOCK, NBYTES = 8, 12, 16, 24, 64, 72, 80, 96
+VERSION, SIZE, BOOT, PROCESS, STARTED, BLOCK, NBYTES = 8, 12, 24, 64, 72, 80, 96
 
 
 def open_files():
@@ -44,18 +44,6 @@ def sent(other):
 def open_it(data, fds):
     with usmpy.IPCHandle.from_bytes(data, fds) as handle:
         return handle.open()
-
-
-def resealed(data, offset, format, value):
-    """The bytes with one changed member and the check that belongs to them."""
-    data = bytearray(data)
-    struct.pack_into(format, data, offset, value)
-    check = 14695981039346656037
-    for i, byte in enumerate(data):
-        if not CHECK <= i < CHECK + 8:
-            check = ((check ^ byte) * 1099511628211) % 2**64
-    struct.pack_into("Q", data, CHECK, check)
-    return bytes(data)
 
 
 def test_the_handle_itself_opens(sent):

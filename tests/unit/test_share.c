@@ -163,6 +163,27 @@ static void the_pipe_keeps_the_block(void)
     usm_context_release(place->context);
 }
 
+/* Each export forgets the handles that are closed; those that are open stay known. */
+static void handles_come_and_go(void)
+{
+    usm_share_handle handle;
+    int kept[USM_HANDLE_DESCRIPTORS], descriptors[USM_HANDLE_DESCRIPTORS];
+    usm_place *place = new_place();
+    usm_alloc *alloc = new_shared(place, 100);
+    export_block(alloc, &handle, kept);
+    for (int i = 0; i < 2000; i++) { /* more than a process may have open, were they all to stay */
+        export_block(alloc, &handle, descriptors);
+        usm_descriptors_close(descriptors, 2);
+    }
+    CHECK(descriptors[1] <= kept[1] + 4);
+    usm_alloc_release(alloc);
+    CHECK_EQ(usm_share_sweep(), 1);
+    usm_descriptors_close(kept, 2);
+    CHECK_EQ(usm_share_sweep(), 0);
+    CHECK_EQ(n_open, 0);
+    usm_context_release(place->context);
+}
+
 static void a_killed_importer_gives_the_block_back(void)
 {
     usm_share_handle handle;
@@ -319,6 +340,7 @@ int main(void)
     watchdog(60);
     (void)host_place();
     RUN_SETTLED(the_pipe_keeps_the_block);
+    RUN_SETTLED(handles_come_and_go);
     RUN_SETTLED(a_killed_importer_gives_the_block_back);
     RUN_SETTLED(the_order_goes_along);
     RUN_SETTLED(a_driver_that_cannot_signal);

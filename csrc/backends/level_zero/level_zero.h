@@ -30,6 +30,7 @@ typedef ze_result_t (*usm_level_zero_list_wait_fn)(ze_command_list_handle_t list
 typedef ze_result_t (*usm_level_zero_list_device_fn)(ze_command_list_handle_t list, ze_device_handle_t *out);
 typedef ze_result_t (*usm_level_zero_list_context_fn)(ze_command_list_handle_t list,
                                                       ze_context_handle_t *out);
+typedef ze_result_t (*usm_level_zero_put_ipc_fn)(ze_context_handle_t context, ze_ipc_mem_handle_t handle);
 typedef ze_result_t (*usm_level_zero_list_bool_fn)(ze_command_list_handle_t list, ze_bool_t *out);
 
 /* The loader's functions. */
@@ -47,6 +48,7 @@ typedef struct usm_level_zero_driver {
     ze_driver_handle_t id;
     ze_api_version_t version;
     bool relaxed_limits; /* blocks above maxMemAllocSize can be asked for */
+    bool shares_memory;  /* of devices, between processes */
     char text[64];       /* its own version */
 } usm_level_zero_driver;
 
@@ -252,6 +254,9 @@ USM_ENTRY(usm_level_zero, kernel_create);
 USM_ENTRY(usm_level_zero, kernel_destroy);
 USM_NATIVE_ENTRY(usm_level_zero, handle);
 USM_NATIVE_ENTRY(usm_level_zero, inspect);
+USM_SHARE_ENTRY(usm_level_zero, create);
+USM_SHARE_ENTRY(usm_level_zero, open);
+USM_SHARE_ENTRY(usm_level_zero, close);
 
 extern const usm_backend usm_level_zero_backend;
 

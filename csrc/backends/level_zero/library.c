@@ -167,6 +167,16 @@ static bool has_extension(ze_driver_handle_t id, const char *name)
     return found;
 }
 
+/* zeDriverGetIpcProperties, and the functions for it. */
+static bool shares_memory(ze_driver_handle_t id)
+{
+    ze_driver_ipc_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES};
+    return usm_level_zero.zeDriverGetIpcProperties != NULL && usm_level_zero.zeMemGetIpcHandle != NULL &&
+           usm_level_zero.zeMemOpenIpcHandle != NULL && usm_level_zero.zeMemCloseIpcHandle != NULL &&
+           usm_level_zero.zeDriverGetIpcProperties(id, &properties) == ZE_RESULT_SUCCESS &&
+           (properties.flags & ZE_IPC_PROPERTY_FLAG_MEMORY) != 0;
+}
+
 /*
  * The driver's version: Intel's own function returns the text by which its packages are named; the
  * specification has three numbers.
@@ -204,6 +214,7 @@ static usm_level_zero_driver *new_driver(ze_driver_handle_t id)
         driver->id = id;
         usm_level_zero.zeDriverGetApiVersion(id, &driver->version);
         driver->relaxed_limits = has_extension(id, ZE_RELAXED_ALLOCATION_LIMITS_EXP_NAME);
+        driver->shares_memory = shares_memory(id);
         name_version(id, driver->text, sizeof driver->text);
     }
     return driver;
@@ -254,6 +265,14 @@ static const usm_native_entries native = {
     .inspect = usm_level_zero_native_inspect,
 };
 
+static const usm_share_entries share = {
+    .kinds = 1u << USM_DEVICE,
+    .ends_with_exporter = true, /* the specification says nothing of memory that its owner has freed */
+    .create = usm_level_zero_share_create,
+    .open = usm_level_zero_share_open,
+    .close = usm_level_zero_share_close,
+};
+
 /* Drivers keep threads and file descriptors that a child does not have: its calls are refused. */
 static void fork_guard(usm_fork_phase phase)
 {
@@ -272,6 +291,7 @@ const usm_backend usm_level_zero_backend = {
     .libraries = &libraries,
     .start = usm_level_zero_start,
     .native = &native,
+    .share = &share,
     .device_partition = usm_level_zero_device_partition,
     .context_create = usm_level_zero_context_create,
     .context_destroy = usm_level_zero_context_destroy,

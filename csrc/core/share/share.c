@@ -30,7 +30,7 @@ typedef struct usm_share {
     bool created;            /* by this process, and not opened */
     _Atomic bool readonly;   /* nothing here may write to it; only ever cleared */
     /* Of handles that were made here, where the memory ends with the exporter: the pipes' other ends. */
-    int *pipes;
+    struct pollfd *pipes;
     size_t n_pipes;
 } usm_share;
 
@@ -88,12 +88,12 @@ static void destroy(USM_TAKES usm_share *share)
 static bool has_openers(usm_share *share)
 {
     size_t left = 0;
+    bool asked = poll(share->pipes, share->n_pipes, 0) >= 0;
     for (size_t i = 0; i < share->n_pipes; i++) {
-        struct pollfd pipe = {.fd = share->pipes[i]};
-        if (poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLHUP) != 0) {
-            close(pipe.fd);
+        if (asked && (share->pipes[i].revents & POLLHUP) != 0) {
+            close(share->pipes[i].fd);
         } else {
-            share->pipes[left++] = pipe.fd;
+            share->pipes[left++] = share->pipes[i];
         }
     }
     share->n_pipes = left;
@@ -249,7 +249,8 @@ usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_
     return USM_OK;
 }
 
-/* Appends a pipe's read end; *out is the write end. */
+/* Appends a pipe's read end; *out is the write end. The ends of handles that are closed go, so that few are
+ * left. */
 static usm_status add_pipe(usm_share *share, int *out, usm_error *error)
 {
     int ends[2];
@@ -257,9 +258,10 @@ static usm_status add_pipe(usm_share *share, int *out, usm_error *error)
         return usm_error_set(error, USM_MEMORY, "cannot make a pipe for a handle: %s", strerror(errno));
     }
     pthread_mutex_t *mutex = lock();
-    int *pipes = usm_realloc(share->pipes, (share->n_pipes + 1) * sizeof *pipes);
+    (void)has_openers(share);
+    struct pollfd *pipes = usm_realloc(share->pipes, (share->n_pipes + 1) * sizeof *pipes);
     if (pipes != NULL) {
-        pipes[share->n_pipes++] = ends[0];
+        pipes[share->n_pipes++] = (struct pollfd){.fd = ends[0]};
         share->pipes = pipes;
     }
     pthread_mutex_unlock(mutex);
