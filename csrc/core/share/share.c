@@ -278,7 +278,7 @@ static usm_status waits_for_host(usm_alloc *alloc, bool *out, usm_error *error)
 {
     usm_wait_list waits;
     usm_status status = usm_hazard_look(alloc, USM_READ_WRITE, &waits, error);
-    *out = !usm_alloc_is_clean(alloc);
+    *out = atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) != NULL;
     for (size_t i = 0; i < waits.n && status == USM_OK; i++) {
         *out |= !usm_event_in_driver(waits.items[i].event);
     }
