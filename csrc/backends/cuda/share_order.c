@@ -135,14 +135,10 @@ static usm_status not_opened(usm_device *device, CUresult code, usm_error *error
 usm_status usm_cuda_share_wait(usm_queue *queue, const usm_shared_memory *memory,
                                const uint8_t order[USM_SHARE_ORDER], usm_error *error)
 {
-    static const uint8_t nothing[USM_SHARE_ORDER];
     usm_cuda_queue *native = usm_cuda_queue_of(queue);
     usm_cuda_mapping *mapping = memory->native;
     usm_cuda_scope scope;
     CUevent event;
-    if (memcmp(order, nothing, sizeof nothing) == 0) {
-        return USM_OK;
-    }
     if (usm_cuda_forked()) {
         return usm_cuda_after_fork(error);
     }

@@ -531,7 +531,9 @@ static usm_status follow_exporter(usm_share *share, usm_alloc *alloc, const usm_
     const usm_access access = {alloc, USM_READ_WRITE};
     const usm_command command = {.kind = USM_COMMAND_MARKER};
     const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
-    if (share->entries->wait == NULL || usm_handle_is_own(handle) || usm_handle_maker_ended(handle)) {
+    static const uint8_t nothing[USM_SHARE_ORDER];
+    if (share->entries->wait == NULL || memcmp(handle->order, nothing, sizeof nothing) == 0 ||
+        usm_handle_is_own(handle) || usm_handle_maker_ended(handle)) {
         return USM_OK;
     }
     usm_status status = usm_place_queue(share->place, &queue, error);
