@@ -9940,7 +9940,8 @@ def share(x: USMArray, /) -> USMArray:
     Notes
     -----
     On the host, and on devices that use all of the host's memory (`Device.has_usm_system`), the new memory is
-    a sealed file in memory (memfd_create), which needs no ``/dev/shm``. The copy is asynchronous.
+    a sealed file in memory (memfd_create), which needs no ``/dev/shm``. Level Zero devices share memory of
+    kind 'device', which belongs to this process. The copy is asynchronous.
 
     Examples
     --------

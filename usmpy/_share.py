@@ -22,10 +22,10 @@ class IPCHandle:
     descriptors, `fds`, which multiprocessing and Unix sockets send; `from_bytes` joins them again.
     ``import usmpy.multiprocessing`` lets multiprocessing send handles, and arrays by handle.
 
-    A handle keeps memory of the host, also when the array and its process have ended. It orders the
-    exporter's past: work that was pending when the handle was made comes before all work on the opened
-    array. Nothing orders what comes afterwards: tell the other process, through the channel that sent the
-    handle, when it may read what you wrote.
+    A handle keeps the array's memory, also when the array has ended, and memory of the host also when its
+    process has. It orders the exporter's past: work that was pending when the handle was made comes before
+    all work on the opened array. Nothing orders what comes afterwards: tell the other process, through the
+    channel that sent the handle, when it may read what you wrote.
 
     Notes
     -----
@@ -116,10 +116,10 @@ class IPCHandle:
         ----------
         device : Device, Queue, USMArray or str, optional
             Where the array is used; the default is the exporter's device. The device must be able to use the
-            memory in place.
+            memory in place. A driver's memory is opened in the context of the queue.
         readonly : bool, default False
             Make a read-only array. If nothing in this process opened the block to write to it, the memory is
-            mapped read-only. Handles of read-only arrays always open so.
+            mapped read-only, where the driver has such mappings. Handles of read-only arrays always open so.
 
         Returns
         -------

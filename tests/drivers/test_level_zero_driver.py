@@ -92,6 +92,7 @@ SETTINGS = {
         {"ZESIM_PROCESSOR": str(max(os.sched_getaffinity(0))), "EXPECT_THREADS": "1"},
         {"ZESIM_PROCESSOR": "1023", "EXPECT_THREADS": "0"},
     ],
+    "memory_of_another_process": [{}, {"ZESIM_IPC_PROCESS": "1"}],
     # What begins late shows what nothing orders.
     "lists_wait_for_each_other_by_events": [{}, {"ZESIM_JITTER_US": "200", "ZESIM_OVERLAP": "4"}],
     "a_barrier_waits_for_all_before_it": [{}, {"ZESIM_JITTER_US": "2000", "ZESIM_OVERLAP": "4"}],

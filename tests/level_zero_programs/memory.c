@@ -127,7 +127,7 @@ static void a_free_that_waits(void)
     close_context();
 }
 
-/* Another process, which has only the handle. */
+/* Another process, which has the handle and a descriptor for it. */
 static void the_other_process(void)
 {
     open_context();
@@ -138,6 +138,10 @@ static void the_other_process(void)
         CHECK(sscanf(text + 2 * i, "%2x", &byte) == 1);
         handle.data[i] = (char)byte;
     }
+    /* The descriptor's number here, unless the driver takes it out of the other process. */
+    int descriptor = atoi(getenv("DESCRIPTOR"));
+    if (getenv("ZESIM_IPC_PROCESS") == NULL)
+        memcpy(handle.data, &descriptor, sizeof(descriptor));
     char *memory;
     OK(zeMemOpenIpcHandle(context, devices[0], handle, 0, (void **)&memory));
     CHECK(live("ipc_memory") == 1);
@@ -162,10 +166,17 @@ static void memory_of_another_process(void)
     ze_ipc_mem_handle_t handle;
     ENDS(zeMemGetIpcHandle(context, host, &handle), ZE_RESULT_ERROR_INVALID_ARGUMENT);
     OK(zeMemGetIpcHandle(context, memory, &handle));
+    CHECK(live("ipc_handle") == 1);
+    int descriptor;
+    memcpy(&descriptor, handle.data, sizeof(descriptor));
+    descriptor = dup(descriptor);
+    CHECK(descriptor >= 0);
     char text[2 * sizeof(handle) + 1];
     for (size_t i = 0; i < sizeof(handle); i++)
         sprintf(text + 2 * i, "%02x", (unsigned char)handle.data[i]);
     setenv("HANDLE", text, 1);
+    snprintf(text, sizeof(text), "%d", descriptor);
+    setenv("DESCRIPTOR", text, 1);
     pid_t child = fork();
     if (child == 0) {
         execl("/proc/self/exe", "memory", "the_other_process", NULL);
@@ -175,8 +186,10 @@ static void memory_of_another_process(void)
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK(memory[0] == 99);
+    close(descriptor);
     OK(zeMemFree(context, before));
     OK(zeMemFree(context, memory));
+    CHECK(live("ipc_handle") == 0);
     OK(zeMemFree(context, host));
     close_context();
 }

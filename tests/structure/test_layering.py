@@ -379,6 +379,7 @@ STEMS = {
     "launch": "launches of kernels",
     "native": "objects of the driver that other libraries use too",
     "profiling": "times of tasks, on the host's clock",
+    "share": "memory of devices for several processes",
     "status": "codes of the driver in words",
     "symbols": "functions of the driver",
 }
@@ -401,7 +402,8 @@ def test_files_of_backends_have_the_common_stems():
         stems = {path.stem for path in (CSRC / "backends" / backend).iterdir()}
         assert stems - set(STEMS) == own, backend
     for backend in ("opencl", "cuda", "level_zero"):
-        assert set(STEMS) - {path.stem for path in (CSRC / "backends" / backend).iterdir()} == set(), backend
+        lacking = set(STEMS) - {path.stem for path in (CSRC / "backends" / backend).iterdir()}
+        assert lacking <= {"share"}, backend  # OpenCL has no calls for it
 
 
 @pytest.mark.parametrize("own", ["host", "opencl", "cuda", "level_zero"])

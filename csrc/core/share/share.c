@@ -100,13 +100,16 @@ static bool has_openers(usm_share *share)
     return left > 0;
 }
 
+/* Nothing where it is not listed. */
 static void unlist(usm_share *share)
 {
     usm_share **at = &all;
-    while (*at != share) {
+    while (*at != NULL && *at != share) {
         at = &(*at)->next;
     }
-    *at = share->next;
+    if (*at != NULL) {
+        *at = share->next;
+    }
 }
 
 size_t usm_share_sweep(void)
@@ -249,8 +252,7 @@ usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_
     return USM_OK;
 }
 
-/* Appends a pipe's read end; *out is the write end. The ends of handles that are closed go, so that few are
- * left. */
+/* Appends a pipe's read end; *out is the write end. Those of handles that are closed go. */
 static usm_status add_pipe(usm_share *share, int *out, usm_error *error)
 {
     int ends[2];
@@ -464,8 +466,10 @@ static usm_status open_and_list(usm_place *place, const usm_share_handle *handle
     usm_blocks_add(alloc);
     pthread_mutex_t *mutex = lock();
     *out = find(handle, &lent);
-    share->next = all;
-    all = share;
+    if (*out == NULL) {
+        share->next = all;
+        all = share;
+    }
     pthread_mutex_unlock(mutex);
     if (*out == NULL) {
         *out = alloc;

@@ -204,8 +204,8 @@ static PyObject *placement(usmpy_state *state, const usm_share_handle *handle, c
         status = usm_place_queue(*place, &queue, &error);
         result = status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
     }
-    bool same_device = result != NULL && own != NULL &&
-                       usmpy_queue_of(result)->device == usmpy_queue_of(own)->device;
+    bool same_device =
+        result != NULL && own != NULL && usmpy_queue_of(result)->device == usmpy_queue_of(own)->device;
     Py_XDECREF(own);
     /* Memory of the device itself is opened in the context of the queue that was given. */
     if (same_device || (result != NULL && handle->rule == USM_SHARE_NOTHING)) {
