@@ -387,7 +387,7 @@ STEMS = {
 OWN_STEMS = {
     "host": {"host", "pointer"},
     "opencl": {"opencl", "native_kernel", "queue_cache", "wait"},
-    "cuda": {"cuda_backend", "capture", "cublas", "nvrtc", "ptx", "staging", "stream", "timeline"},
+    "cuda": {"cuda_backend", "capture", "cublas", "nvrtc", "ptx", "share_order", "staging", "stream", "timeline"},
     "level_zero": {"level_zero", "command_list", "event_pool"},
     "minimal": {"minimal"},
     "fault": {"fault"},
