@@ -234,8 +234,7 @@ static usm_status check(const usm_cuda_mapping *mapping, int file, usm_error *er
     return USM_OK;
 }
 
-/* A new allocation of whole granules, which is not mapped. When memory runs out, the pool gives back its own.
- */
+/* A new allocation of whole granules, not mapped. If memory runs out, the pool gives back its own. */
 static CUresult allocate(usm_cuda_mapping *mapping, CUmemGenericAllocationHandle *out, const char **function)
 {
     size_t granularity = 0;
