@@ -544,6 +544,38 @@ def test_calls_that_give_memory_back_fail(first, second):
     second.kill()  # what the driver refused to give back is its own
 
 
+def test_threads_that_open_and_export_at_once(first, second):
+    """One block: several threads record its event and wait for it, and it is mapped again and again."""
+    threads = """
+import threading
+def at_once(work, n=4):
+    failed = []
+    def run():
+        try:
+            for i in range(100): work(i)
+        except BaseException as error:
+            failed.append(error)
+    all = [threading.Thread(target=run) for _ in range(n)]
+    for each in all: each.start()
+    for each in all: each.join()
+    if failed: raise failed[0]
+def export(i):
+    x.fill(3)
+    with x.get_ipc_handle() as own: assert own.open().data_ptr == x.data_ptr
+def open_it(i):
+    with handle() as own: assert own.open()[7].item() == 3
+"""
+    first(threads)
+    second(threads)
+    first("at_once(export)")
+    with first.sent("sim.cudasim_hold(1); x.fill(3); h = x.get_ipc_handle(); sim.cudasim_hold(0)") as handle:
+        first.start("at_once(export)")
+        second("at_once(open_it)", handle)
+        first.result()
+    second("forget()")
+    assert first("x[4999].item()") == 3
+
+
 def without_events(state):
     """Without what events have, which are made as they are needed: a descriptor and a page each here."""
     files, mapped, counts, held = state
