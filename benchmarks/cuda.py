@@ -21,6 +21,7 @@ import ctypes
 import dataclasses
 import importlib
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -543,6 +544,29 @@ def large_rows(bench: Bench, others: list[Raw]) -> None:
         )
 
 
+def process_rows(bench: Bench, library: pathlib.Path) -> None:
+    """Memory of two processes (cuda_peer.py)."""
+    n = bench.large
+    size = f"{n >> 20} MiB"
+    rows = {
+        "handle": ("CUDA handle, export + open", "raw C", 1.1),
+        "queue": (f"CUDA array of {size} through a multiprocessing queue, shared", "torch", 0.8),
+    }
+    if not any(bench.only in title for title, _, _ in rows.values()):
+        return
+    command = [sys.executable, HERE / "cuda_peer.py", library, str(n), str(max(3, bench.rounds // 2))]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=300)
+    if done.returncode != 0:
+        print(f"cuda_peer.py ended with {done.returncode}", file=sys.stderr)
+        return
+    for name, best in json.loads(done.stdout).items():
+        title, peer, most = rows[name]
+        ours = best.pop("usmpy")
+        target, limit = (peer, most) if peer in best else (None, None)
+        if bench.only in title:
+            bench.rows.append(Row(title, ours, best, target, limit))
+
+
 def run(arguments: argparse.Namespace, folder: str) -> Bench:
     devices = usmpy.get_devices("cuda")
     if not devices:
@@ -568,6 +592,7 @@ def run(arguments: argparse.Namespace, folder: str) -> Bench:
     if len(opened) > 1:
         library.raw_peer_enable(opened[0].handle, opened[1].handle)
     large_rows(bench, opened[1:])
+    process_rows(bench, pathlib.Path(folder) / "cuda_raw.so")
     return bench
 
 

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 typedef struct raw {
     CUcontext context;
@@ -183,5 +184,61 @@ void raw_peer_enable(const raw *r, const raw *other)
     CUresult code = cuCtxEnablePeerAccess(other->context, 0);
     if (code != CUDA_SUCCESS && code != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) {
         fprintf(stderr, "no peer access: CUresult %d\n", (int)code);
+    }
+}
+
+/* Memory of the first device that other processes can have, as cuda_peer.py asks for it. */
+
+#define POSIX CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
+void raw_share_enter(void)
+{
+    CUcontext context;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+    CHECK(cuCtxSetCurrent(context));
+}
+
+CUmemGenericAllocationHandle raw_share_new(size_t nbytes, size_t *whole)
+{
+    const CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                            .requestedHandleTypes = POSIX,
+                                            .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemGenericAllocationHandle handle;
+    size_t granule;
+    CHECK(cuMemGetAllocationGranularity(&granule, &properties, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
+    *whole = (nbytes + granule - 1) / granule * granule;
+    CHECK(cuMemCreate(&handle, *whole, &properties, 0));
+    return handle;
+}
+
+int raw_share_descriptor(CUmemGenericAllocationHandle handle)
+{
+    int descriptor;
+    CHECK(cuMemExportToShareableHandle(&descriptor, handle, POSIX, 0));
+    return descriptor;
+}
+
+void raw_share_export(int n, CUmemGenericAllocationHandle handle)
+{
+    for (int i = 0; i < n; i++) {
+        close(raw_share_descriptor(handle));
+    }
+}
+
+void raw_share_import(int n, int descriptor, size_t nbytes)
+{
+    const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    for (int i = 0; i < n; i++) {
+        CUmemGenericAllocationHandle handle;
+        CUdeviceptr at;
+        CHECK(cuMemImportFromShareableHandle(&handle, (void *)(size_t)descriptor, POSIX));
+        CHECK(cuMemAddressReserve(&at, nbytes, 0, 0, 0));
+        CHECK(cuMemMap(at, nbytes, 0, handle, 0));
+        CHECK(cuMemSetAccess(at, nbytes, &access, 1));
+        CHECK(cuMemRelease(handle));
+        CHECK(cuMemUnmap(at, nbytes));
+        CHECK(cuMemAddressFree(at, nbytes));
     }
 }

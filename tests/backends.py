@@ -226,7 +226,7 @@ BACKENDS = [
         files=PLACEMENT,
     ),
     Backend("level-zero-sim-second", level_zero(1), LEVEL_ZERO_TAGS, LEVEL_ZERO, files=SECOND),
-    Backend(CUDA_NAME, cuda(0), frozenset({"host-task"}), CUDA),
+    Backend(CUDA_NAME, cuda(0), frozenset({"host-task", "shares"}), CUDA),
     Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm", "shares"}, MINIMAL, files=PLACEMENT),
 ]
 if os.environ.get("USMPY_TEST_FEW_FILES"):

@@ -22,10 +22,10 @@ class IPCHandle:
     descriptors, `fds`, which multiprocessing and Unix sockets send; `from_bytes` joins them again.
     ``import usmpy.multiprocessing`` lets multiprocessing send handles, and arrays by handle.
 
-    A handle keeps the array's memory, also when the array has ended, and memory of the host also when its
-    process has. It orders the exporter's past: work that was pending when the handle was made comes before
-    all work on the opened array. Nothing orders what comes afterwards: tell the other process, through the
-    channel that sent the handle, when it may read what you wrote.
+    A handle keeps the array's memory, also when the array has ended, and memory of the host and of CUDA
+    devices also when its process has. It orders the exporter's past: work that was pending when the handle
+    was made comes before all work on the opened array. Nothing orders what comes afterwards: tell the other
+    process, through the channel that sent the handle, when it may read what you wrote.
 
     Notes
     -----

@@ -287,7 +287,8 @@ def test_a_killed_process_takes_nothing_along(shared, queue, who):
             assert shared.tolist() == list(range(12))
             return
         place = queue.device.filter_string
-        other(f"x = usmpy.share(usmpy.arange(12, dtype='int32', device={place!r})); h = x.get_ipc_handle()")
+        other(f"x = usmpy.share(usmpy.arange(12, dtype='int32', device={place!r})); x.wait()")
+        other("h = x.get_ipc_handle()")
         other.start("send(h)")
         data, fds = other.receive()
         other.result()
@@ -336,7 +337,7 @@ def test_a_killed_exporter(device, peer, when):
     before = len(os.listdir("/proc/self/fd"))
     with Peer() as other:
         other(f"x = usmpy.share(usmpy.arange(1 << 20, dtype='int32', device={place!r}))")
-        other("h = x.get_ipc_handle()")
+        other("x.wait(); h = x.get_ipc_handle()")  # what is pending may end with its process
         other.start("send(h)")
         data, fds = other.receive()
         other.result()

@@ -80,6 +80,9 @@ __attribute__((constructor)) static void load(void)
     sim.pools = configured("CUDASIM_POOLS", 1) != 0;
     sim.managed = configured("CUDASIM_MANAGED", 1) != 0;
     sim.pageable = configured("CUDASIM_PAGEABLE", 0) != 0;
+    sim.sharing = configured("CUDASIM_SHARING", 1) != 0;
+    sim.read_only = configured("CUDASIM_READ_ONLY", 1) != 0;
+    sim.ipc_events = configured("CUDASIM_IPC_EVENTS", 1) != 0;
     sim.delay_us = configured("CUDASIM_DELAY_US", 0);
     read_faults(getenv("CUDASIM_FAIL"));
     pthread_atfork(before_fork, in_parent, in_child);
@@ -211,6 +214,7 @@ SIM_EXPORT void cudasim_counts(unsigned long long counts[8])
     size_t blocks = 0, bytes = 0;
     sim_lock();
     sim_blocks_of(NULL, &blocks, &bytes);
+    sim_virtual_counts(&blocks, &bytes);
     counts[0] = bytes;
     counts[1] = blocks;
     counts[2] = sim_count(SIM_STREAM);

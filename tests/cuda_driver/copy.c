@@ -32,13 +32,15 @@ static CUresult submit_copy(sim_stream *stream, sim_copy *copy, bool from_pageab
 /* One side of a copy: what the user named must be what it is said to be. */
 typedef enum sim_side { SIDE_ANY, SIDE_HOST, SIDE_DEVICE } sim_side;
 
-static CUresult find_side(uintptr_t address, size_t size, sim_side side, char **out, bool *pageable)
+static CUresult find_side(uintptr_t address, size_t size, sim_side side, int device, bool writes, char **out,
+                          bool *pageable)
 {
     sim_block *block;
     CUresult code = sim_place(address, size, out, &block);
     *pageable = block == NULL;
     if (code == CUDA_SUCCESS &&
-        ((side == SIDE_DEVICE && block == NULL) || (block != NULL && block->freeing))) {
+        ((side == SIDE_DEVICE && block == NULL) ||
+         (block != NULL && (block->freeing || !sim_block_allows(block, device, writes))))) {
         code = CUDA_ERROR_INVALID_VALUE;
     }
     return code;
@@ -58,16 +60,16 @@ static CUresult copy_flat(uintptr_t to, sim_side to_side, uintptr_t from, sim_si
     if (code != CUDA_SUCCESS || size == 0) {
         return code;
     }
-    code = find_side(to, size, to_side, &copy.to, &to_pageable);
+    code = find_side(to, size, to_side, stream->context->device, true, &copy.to, &to_pageable);
     if (code == CUDA_SUCCESS) {
-        code = find_side(from, size, from_side, &from_place, &from_pageable);
+        code = find_side(from, size, from_side, stream->context->device, false, &from_place, &from_pageable);
         copy.from = from_place;
     }
     if (code == CUDA_SUCCESS) {
         code = submit_copy(stream, &copy, from_pageable || wait, to_pageable);
     }
     if (code == CUDA_SUCCESS && wait) {
-        sim_point end = {stream, stream->submitted};
+        sim_point end = {.stream = stream, .at = stream->submitted};
         code = sim_wait(&end);
     }
     return code;
@@ -142,8 +144,8 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_handle, CUdeviceptr from
 
 /* One side of a copy of rows. */
 static CUresult find_rows(CUmemorytype type, const void *host, CUdeviceptr device, size_t x, size_t y,
-                          size_t z, size_t pitch, size_t height, const sim_copy *copy, char **out,
-                          size_t *layer, bool *pageable)
+                          size_t z, size_t pitch, size_t height, const sim_copy *copy, int used_by,
+                          bool writes, char **out, size_t *layer, bool *pageable)
 {
     if (type != CU_MEMORYTYPE_HOST && type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_UNIFIED) {
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -154,7 +156,8 @@ static CUresult find_rows(CUmemorytype type, const void *host, CUdeviceptr devic
     }
     uintptr_t start = (type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : device) + x + y * pitch + z * *layer;
     size_t size = (copy->layers - 1) * *layer + (copy->rows - 1) * pitch + copy->width;
-    return find_side(start, size, type == CU_MEMORYTYPE_DEVICE ? SIDE_DEVICE : SIDE_ANY, out, pageable);
+    return find_side(start, size, type == CU_MEMORYTYPE_DEVICE ? SIDE_DEVICE : SIDE_ANY, used_by, writes, out,
+                     pageable);
 }
 
 static CUresult copy_rows(const CUDA_MEMCPY3D *what, CUstream handle, sim_context *context)
@@ -171,13 +174,13 @@ static CUresult copy_rows(const CUDA_MEMCPY3D *what, CUstream handle, sim_contex
     if (code != CUDA_SUCCESS || copy.width * copy.rows * copy.layers == 0) {
         return code;
     }
-    code =
-        find_rows(what->dstMemoryType, what->dstHost, what->dstDevice, what->dstXInBytes, what->dstY,
-                  what->dstZ, what->dstPitch, what->dstHeight, &copy, &copy.to, &copy.to_layer, &to_pageable);
+    code = find_rows(what->dstMemoryType, what->dstHost, what->dstDevice, what->dstXInBytes, what->dstY,
+                     what->dstZ, what->dstPitch, what->dstHeight, &copy, stream->context->device, true,
+                     &copy.to, &copy.to_layer, &to_pageable);
     if (code == CUDA_SUCCESS) {
         code = find_rows(what->srcMemoryType, what->srcHost, what->srcDevice, what->srcXInBytes, what->srcY,
-                         what->srcZ, what->srcPitch, what->srcHeight, &copy, &from, &copy.from_layer,
-                         &from_pageable);
+                         what->srcZ, what->srcPitch, what->srcHeight, &copy, stream->context->device, false,
+                         &from, &copy.from_layer, &from_pageable);
     }
     if (code == CUDA_SUCCESS) {
         copy.from = from;
@@ -228,7 +231,8 @@ static CUresult fill(CUdeviceptr to, size_t pitch, uint32_t value, size_t size, 
     if (to % size != 0 || (rows > 1 && (pitch % size != 0 || pitch < width * size))) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    code = find_side(to, (rows - 1) * pitch + width * size, SIDE_DEVICE, &op.u.set.to, &pageable);
+    code = find_side(to, (rows - 1) * pitch + width * size, SIDE_DEVICE, stream->context->device, true,
+                     &op.u.set.to, &pageable);
     return code == CUDA_SUCCESS ? sim_submit(stream, &op, NULL) : code;
 }
 

@@ -41,11 +41,13 @@ CUresult cuDriverGetVersion(int *version)
     X(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal")                                                  \
     X(CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid")                                           \
     X(CUDA_ERROR_INVALID_CONTEXT, "invalid device context")                                                 \
+    X(CUDA_ERROR_MAP_FAILED, "mapping of buffer object failed")                                             \
     X(CUDA_ERROR_NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device")             \
     X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "peer access is not supported between these two devices")         \
     X(CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation failed")                                               \
     X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the provided PTX was compiled with an unsupported toolchain.")   \
     X(CUDA_ERROR_INVALID_SOURCE, "device kernel image is invalid")                                          \
+    X(CUDA_ERROR_OPERATING_SYSTEM, "OS call failed or operation not supported on this OS")                  \
     X(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle")                                                 \
     X(CUDA_ERROR_ILLEGAL_STATE, "the operation cannot be performed in the present state")                   \
     X(CUDA_ERROR_NOT_FOUND, "named symbol not found")                                                       \
@@ -268,6 +270,10 @@ static int attribute_of(CUdevice_attribute attribute, CUdevice device)
             return sim.managed;
         case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
             return sim.pageable;
+        case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+            return 1;
+        case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+            return sim.sharing;
         case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
             return sim.pools;
         case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:

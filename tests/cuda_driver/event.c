@@ -5,12 +5,17 @@ CUresult cuEventCreate(CUevent *out, unsigned flags)
 {
     SIM_ENTER_CURRENT(cuEventCreate, context);
     unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-    if (out == NULL || (flags & ~known) != 0) {
+    bool timed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+    if (out == NULL || (flags & ~known) != 0 || ((flags & CU_EVENT_INTERPROCESS) != 0 && timed)) {
         return sim_unlock(CUDA_ERROR_INVALID_VALUE);
     }
     sim_event *event = sim_new(SIM_EVENT, sizeof *event);
     event->context = context;
     event->flags = flags;
+    if ((flags & CU_EVENT_INTERPROCESS) != 0 && (event->shared = sim_shared_new()) == NULL) {
+        event->base.alive = false;
+        return sim_unlock(CUDA_ERROR_OUT_OF_MEMORY);
+    }
     *out = (CUevent)event;
     return sim_unlock(CUDA_SUCCESS);
 }
@@ -24,6 +29,10 @@ CUresult cuEventDestroy(CUevent handle)
         return sim_unlock(CUDA_ERROR_INVALID_HANDLE);
     }
     event->base.alive = false;
+    if (event->shared != NULL) {
+        sim_shared_destroy(event->shared);
+        event->shared = NULL;
+    }
     return sim_unlock((CUresult)event->context->sticky);
 }
 
@@ -42,8 +51,9 @@ CUresult cuEventRecord(CUevent handle, CUstream stream_handle)
         code = sim_capture_record(stream, event, &done);
     }
     if (code == CUDA_SUCCESS && !done) {
-        sim_op op = {.kind = OP_RECORD, .u.record = {event, event->generation + 1}};
+        sim_op op = {.kind = OP_RECORD, .u.record = {event, event->generation + 1, 0}};
         sim_point point;
+        op.u.record.shared = event->shared != NULL ? sim_shared_record(event->shared) : 0;
         code = sim_submit(stream, &op, &point);
         if (code == CUDA_SUCCESS) {
             event->generation++;
@@ -53,6 +63,11 @@ CUresult cuEventRecord(CUevent handle, CUstream stream_handle)
         }
     }
     return sim_unlock(code);
+}
+
+static sim_point point_of(const sim_event *event)
+{
+    return event->shared != NULL ? sim_shared_point(event->shared) : event->point;
 }
 
 /* May the host ask about the event now? */
@@ -74,8 +89,9 @@ CUresult cuEventQuery(CUevent handle)
     SIM_ENTER_CURRENT(cuEventQuery, context);
     sim_event *event = sim_find(SIM_EVENT, handle);
     CUresult code = may_ask(event);
-    if (code == CUDA_SUCCESS && !sim_reached(&event->point)) {
-        code = CUDA_ERROR_NOT_READY;
+    if (code == CUDA_SUCCESS) {
+        sim_point point = point_of(event);
+        code = sim_reached(&point) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     }
     return sim_unlock(code);
 }
@@ -86,7 +102,7 @@ CUresult cuEventSynchronize(CUevent handle)
     sim_event *event = sim_find(SIM_EVENT, handle);
     CUresult code = may_ask(event);
     if (code == CUDA_SUCCESS) {
-        sim_point point = event->point;
+        sim_point point = point_of(event);
         code = sim_wait(&point);
         sim_pools_trim();
     }

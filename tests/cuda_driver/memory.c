@@ -56,7 +56,7 @@ static bool is_ours(uintptr_t address)
             return true;
         }
     }
-    return in_arena(&managed_arena, address) || in_arena(&pinned_arena, address);
+    return in_arena(&managed_arena, address) || in_arena(&pinned_arena, address) || sim_is_virtual(address);
 }
 
 CUresult sim_place(uintptr_t address, size_t size, char **out, sim_block **found)
@@ -72,7 +72,7 @@ CUresult sim_place(uintptr_t address, size_t size, char **out, sim_block **found
     return CUDA_SUCCESS;
 }
 
-static void changed(void)
+void sim_blocks_changed(void)
 {
     if (map != NULL) {
         sim_map_drop(map);
@@ -101,30 +101,44 @@ void sim_map_drop(sim_map *dropped)
     }
 }
 
+void sim_block_add(const sim_block *block)
+{
+    sim_block *own = malloc(sizeof *own);
+    *own = *block;
+    if (n_blocks == room) {
+        room = room == 0 ? 64 : room * 2;
+        blocks = realloc(blocks, room * sizeof *blocks);
+    }
+    size_t index = blocks_until(own->start);
+    memmove(&blocks[index + 1], &blocks[index], (n_blocks - index) * sizeof *blocks);
+    blocks[index] = own;
+    n_blocks++;
+    sim_blocks_changed();
+}
+
+void sim_block_drop(sim_block *block)
+{
+    size_t index = blocks_until(block->start) - 1;
+    memmove(&blocks[index], &blocks[index + 1], (n_blocks - index - 1) * sizeof *blocks);
+    n_blocks--;
+    sim_blocks_changed();
+    free(block);
+}
+
 static sim_block *block_new(sim_arena *arena, size_t size, CUmemorytype type, int device)
 {
     uintptr_t at = sim_arena_take(arena, size);
     if (at == 0) {
         return NULL;
     }
-    sim_block *block = calloc(1, sizeof *block);
-    *block = (sim_block){.start = at,
-                         .size = size,
-                         .shadow = arena->shadow,
-                         .type = type,
-                         .device = device,
-                         .id = sim_next_id()};
-    if (n_blocks == room) {
-        room = room == 0 ? 64 : room * 2;
-        blocks = realloc(blocks, room * sizeof *blocks);
-    }
-    size_t index = blocks_until(at);
-    memmove(&blocks[index + 1], &blocks[index], (n_blocks - index) * sizeof *blocks);
-    blocks[index] = block;
-    n_blocks++;
-    changed();
+    sim_block_add(&(sim_block){.start = at,
+                               .size = size,
+                               .shadow = arena->shadow,
+                               .type = type,
+                               .device = device,
+                               .id = sim_next_id()});
     memset((char *)at + arena->shadow, FRESH, size < FRESH_UP_TO ? size : FRESH_UP_TO);
-    return block;
+    return sim_block_at(at);
 }
 
 void sim_block_free(sim_block *block)
@@ -132,10 +146,6 @@ void sim_block_free(sim_block *block)
     sim_arena *arena = block->managed                      ? &managed_arena
                        : block->type == CU_MEMORYTYPE_HOST ? &pinned_arena
                                                            : &device_arena[block->device];
-    size_t index = blocks_until(block->start) - 1;
-    memmove(&blocks[index], &blocks[index + 1], (n_blocks - index - 1) * sizeof *blocks);
-    n_blocks--;
-    changed();
     if (block->pool != NULL) {
         block->pool->used -= block->size;
     } else if (arena == &pinned_arena) {
@@ -144,13 +154,14 @@ void sim_block_free(sim_block *block)
         sim.device[block->device].used -= block->size;
     }
     sim_arena_give(arena, block->start, block->size);
-    free(block);
+    sim_block_drop(block);
 }
 
 void sim_blocks_of(sim_context *context, size_t *count, size_t *bytes)
 {
     for (size_t i = 0; i < n_blocks; i++) {
-        if (!blocks[i]->of_module && (context == NULL || blocks[i]->context == context)) {
+        if (!blocks[i]->of_module && blocks[i]->physical == NULL &&
+            (context == NULL || blocks[i]->context == context)) {
             *count += 1;
             *bytes += blocks[i]->size;
         }
@@ -252,7 +263,7 @@ static CUresult give(uintptr_t address, bool pinned)
         return code;
     }
     sim_block *block = sim_block_at(address);
-    if (block == NULL || block->start != address || block->freeing ||
+    if (block == NULL || block->start != address || block->freeing || block->physical != NULL ||
         (block->type == CU_MEMORYTYPE_HOST) != pinned) {
         if (block == NULL && is_ours(address)) {
             sim_misused("%#zx was freed, and is no allocation: freed before?", (size_t)address);
@@ -400,7 +411,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle)
     }
     sim_block *block = sim_block_at(address);
     if (block == NULL || block->start != address || block->freeing || block->type == CU_MEMORYTYPE_HOST ||
-        block->managed) {
+        block->managed || block->physical != NULL) {
         if (block == NULL && is_ours(address)) {
             sim_misused("%#zx was freed, and is no allocation: freed before?", (size_t)address);
         } else if (block != NULL && block->freeing) {
@@ -453,7 +464,10 @@ static bool attribute_of(const sim_block *block, CUpointer_attribute attribute, 
             *(unsigned *)out = known;
             return true;
         case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-            *(unsigned *)out = known ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : 0;
+            *(unsigned *)out = !known ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE
+                               : sim_block_allows(block, block->device, true)
+                                   ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
+                                   : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ;
             return true;
         case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
             *(CUmemoryPool *)out = known ? (CUmemoryPool)block->pool : NULL;

@@ -27,8 +27,8 @@ void *sim_new(sim_kind kind, size_t size)
 void *sim_find(sim_kind kind, const void *handle)
 {
     static const char *const names[] = {
-        "?",        "context", "stream",           "event",      "memory pool", "module",
-        "function", "graph",   "executable graph", "user object"};
+        "?",        "context", "stream",           "event",       "memory pool", "module",
+        "function", "graph",   "executable graph", "user object", "allocation"};
     for (sim_object *object = buckets[bucket_of(handle)]; object != NULL; object = object->next) {
         if (object == handle && object->kind == kind) {
             if (object->alive) {

@@ -297,6 +297,7 @@ struct ptx_runner {
     struct {
         uint64_t start, size; /* of an allocation */
         ptrdiff_t shadow;
+        bool writable;
     } cache[CACHED];
     size_t way; /* where ptx_reach remembers what it finds: an instruction's own place */
     ptx_fiber *fibers;
@@ -307,7 +308,7 @@ struct ptx_runner {
 };
 
 /* Where a generic address is; NULL after a fault. */
-void *ptx_reach(ptx_runner *runner, ptx_fiber *fiber, uint64_t address, size_t size);
+void *ptx_reach(ptx_runner *runner, ptx_fiber *fiber, uint64_t address, size_t size, bool writes);
 uint64_t ptx_atomic(const ptx_ins *ins, void *at, uint64_t b, uint64_t c);
 
 /* ptx_run.c. Runs the thread until it ends, waits, or faults. */

@@ -1,9 +1,12 @@
 /* Addresses in kernels, and atomic operations. */
 #include "ptx.h"
 
-static bool usable(const ptx_runner *runner, const sim_block *block)
+static bool usable(const ptx_runner *runner, const sim_block *block, bool writes)
 {
     int device = runner->context->device;
+    if (block->physical != NULL) {
+        return sim_block_allows(block, device, writes);
+    }
     if (block->type == CU_MEMORYTYPE_HOST || block->managed || block->device == device) {
         return true;
     }
@@ -11,7 +14,7 @@ static bool usable(const ptx_runner *runner, const sim_block *block)
                                : runner->context->peers >> block->device & 1;
 }
 
-static void *reach_global(ptx_runner *runner, uint64_t address, size_t size)
+static void *reach_global(ptx_runner *runner, uint64_t address, size_t size, bool writes)
 {
     const sim_map *map = runner->map;
     size_t low = 0, high = map->n;
@@ -25,7 +28,7 @@ static void *reach_global(ptx_runner *runner, uint64_t address, size_t size)
     }
     const sim_block *block = low > 0 ? &map->blocks[low - 1] : NULL;
     if (block == NULL || address - block->start >= block->size ||
-        size > block->size - (address - block->start) || !usable(runner, block)) {
+        size > block->size - (address - block->start) || !usable(runner, block, writes)) {
         if (sim.pageable && block == NULL) {
             return (void *)(uintptr_t)address;
         }
@@ -35,10 +38,11 @@ static void *reach_global(ptx_runner *runner, uint64_t address, size_t size)
     runner->cache[entry].start = block->start;
     runner->cache[entry].size = block->size;
     runner->cache[entry].shadow = block->shadow;
+    runner->cache[entry].writable = usable(runner, block, true);
     return (char *)(uintptr_t)address + block->shadow;
 }
 
-void *ptx_reach(ptx_runner *runner, ptx_fiber *fiber, uint64_t address, size_t size)
+void *ptx_reach(ptx_runner *runner, ptx_fiber *fiber, uint64_t address, size_t size, bool writes)
 {
     void *at = NULL;
     uint64_t offset = address & ~WINDOW_MASK;
@@ -58,7 +62,7 @@ void *ptx_reach(ptx_runner *runner, ptx_fiber *fiber, uint64_t address, size_t s
             at = offset + size <= fiber->room_params ? fiber->params + offset : NULL;
             break;
         default:
-            at = reach_global(runner, address, size);
+            at = reach_global(runner, address, size, writes);
     }
     if (at == NULL) {
         runner->fault = CUDA_ERROR_ILLEGAL_ADDRESS;

@@ -93,17 +93,18 @@ static void leave(ptx_fiber *fiber)
 #define SLOT(index) (&slots[index])
 
 /* A global or generic address that the cache knows; else ptx_reach. */
-#define REACH(at, address, bytes)                                                                 \
+#define REACH(at, address, bytes, writes)                                                         \
     do {                                                                                          \
         u64 wanted = (address), entry = ((uintptr_t)ins >> 3) % CACHED;                           \
         u64 offset = wanted - runner->cache[entry].start;                                         \
         if (__builtin_expect(offset < runner->cache[entry].size && (wanted & ((bytes)-1)) == 0 && \
-                                 offset + (bytes) <= runner->cache[entry].size,                   \
+                                 offset + (bytes) <= runner->cache[entry].size &&                 \
+                                 (!(writes) || runner->cache[entry].writable),                    \
                              1)) {                                                                \
             at = (char *)(uintptr_t)wanted + runner->cache[entry].shadow;                         \
         } else {                                                                                  \
             runner->way = entry;                                                                  \
-            at = ptx_reach(runner, fiber, wanted, bytes);                                         \
+            at = ptx_reach(runner, fiber, wanted, bytes, writes);                                 \
             if (at == NULL) {                                                                     \
                 goto fault;                                                                       \
             }                                                                                     \
@@ -211,22 +212,22 @@ L_ALIGN:
     }
     NEXT;
 
-#define LOAD(name, type)                                             \
-    L_LD_##name:                                                     \
-    {                                                                \
-        type value;                                                  \
-        REACH(at, slots[ins->a] + (u64)(s64)ins->imm, sizeof value); \
-        memcpy(&value, at, sizeof value);                            \
-        slots[ins->d] = (u64)value;                                  \
-        NEXT;                                                        \
+#define LOAD(name, type)                                                    \
+    L_LD_##name:                                                            \
+    {                                                                       \
+        type value;                                                         \
+        REACH(at, slots[ins->a] + (u64)(s64)ins->imm, sizeof value, false); \
+        memcpy(&value, at, sizeof value);                                   \
+        slots[ins->d] = (u64)value;                                         \
+        NEXT;                                                               \
     }
-#define STORE(name, type)                                            \
-    L_ST_##name:                                                     \
-    {                                                                \
-        type value = (type)slots[ins->d];                            \
-        REACH(at, slots[ins->a] + (u64)(s64)ins->imm, sizeof value); \
-        memcpy(at, &value, sizeof value);                            \
-        NEXT;                                                        \
+#define STORE(name, type)                                                  \
+    L_ST_##name:                                                           \
+    {                                                                      \
+        type value = (type)slots[ins->d];                                  \
+        REACH(at, slots[ins->a] + (u64)(s64)ins->imm, sizeof value, true); \
+        memcpy(at, &value, sizeof value);                                  \
+        NEXT;                                                              \
     }
     LOAD(U8, u8)
     LOAD(S8, s8)
@@ -256,7 +257,7 @@ L_STS : {
     NEXT;
 }
 L_ATOM:
-    REACH(at, slots[ins->a] + (u64)(s64)ins->imm, ptx_size_of((ptx_type)(ins->x & 255)));
+    REACH(at, slots[ins->a] + (u64)(s64)ins->imm, ptx_size_of((ptx_type)(ins->x & 255)), true);
     slots[ins->d] = ptx_atomic(ins, at, slots[ins->b], slots[ins->c]);
     NEXT;
 L_FENCE:
@@ -337,7 +338,7 @@ L_PRINT : {
     u32 result = 0;
     memcpy(&format, fiber->params + frame->params + ins->a, 8);
     for (;; format++) {
-        REACH(at, format, 1);
+        REACH(at, format, 1, false);
         if (*at == '\0') {
             break;
         }

@@ -40,7 +40,8 @@ typedef enum sim_kind {
     SIM_KERNEL,
     SIM_GRAPH,
     SIM_EXEC,
-    SIM_USER
+    SIM_USER,
+    SIM_PHYSICAL
 } sim_kind;
 
 typedef struct sim_object {
@@ -58,6 +59,8 @@ typedef struct sim_capture sim_capture;
 typedef struct sim_past sim_past;
 typedef struct sim_module sim_module;
 typedef struct sim_kernel sim_kernel;
+typedef struct sim_physical sim_physical;
+typedef struct sim_shared sim_shared;
 
 struct sim_context {
     sim_object base;
@@ -72,10 +75,12 @@ struct sim_context {
     sim_stream *streams; /* all of them, dead ones too */
 };
 
-/* A point in a stream: everything up to operation `at`. */
+/* A point in a stream: everything up to operation `at`. Or a record of an event for several processes. */
 typedef struct sim_point {
     sim_stream *stream;
     uint64_t at;
+    sim_shared *shared;
+    uint64_t generation;
 } sim_point;
 
 typedef enum sim_op_kind {
@@ -119,7 +124,7 @@ typedef struct sim_op {
     union {
         struct {
             sim_event *event;
-            uint64_t generation;
+            uint64_t generation, shared;
         } record;
         sim_point wait;
         sim_copy copy;
@@ -156,6 +161,7 @@ struct sim_event {
     unsigned flags;
     bool recorded;
     sim_point point;
+    sim_shared *shared;  /* of an event for several processes: instead of the point */
     uint64_t generation; /* counts records */
     uint64_t timed;      /* the generation whose time is known */
     int64_t ns;
@@ -186,6 +192,9 @@ typedef struct sim_block {
     unsigned flags;
     sim_context *context;
     sim_pool *pool; /* NULL: none */
+    /* Of a mapping (virtual.c): what is mapped, and the devices that may use it. */
+    sim_physical *physical;
+    uint32_t readers, writers;
     unsigned long long id;
 } sim_block;
 
@@ -203,7 +212,7 @@ typedef struct sim_state {
     int devices;
     size_t total; /* bytes a device */
     int major, minor, version;
-    bool peers, pools, managed, pageable;
+    bool peers, pools, managed, pageable, sharing, read_only, ipc_events;
     sim_device device[SIM_DEVICES];
     /* control.c */
     uint64_t calls[F_COUNT];
@@ -251,6 +260,8 @@ CUresult sim_stream_of(CUstream handle, sim_context *current, sim_stream **out);
 /* Appends an operation, or a node to the graph that the stream captures. Takes a copy; `at` may be NULL. */
 CUresult sim_submit(sim_stream *stream, const sim_op *op, sim_point *at);
 bool sim_reached(const sim_point *point);
+/* Waits until something may have changed. Nobody tells of what happens in other processes (`shared`). */
+void sim_pause(bool shared);
 /* Waits with the lock released. Returns the code that the point's context has afterwards. */
 CUresult sim_wait(const sim_point *point);
 void sim_wait_context(sim_context *context);
@@ -275,6 +286,15 @@ void sim_memory_start(void);
 sim_block *sim_block_at(uintptr_t address);
 /* Where the driver reaches `size` bytes at this address: of a block, or anything else of the process. */
 CUresult sim_place(uintptr_t address, size_t size, char **out, sim_block **block);
+/* Takes a copy. */
+void sim_block_add(const sim_block *block);
+void sim_block_drop(sim_block *block);
+void sim_blocks_changed(void);
+/* May commands of the device use a mapping so? True of other blocks. */
+static inline bool sim_block_allows(const sim_block *block, int device, bool writes)
+{
+    return block->physical == NULL || ((writes ? block->writers : block->readers) >> device & 1) != 0;
+}
 void sim_block_free(sim_block *block);
 /* For a module's variables: no user's allocation. NULL: no memory. */
 sim_block *sim_block_for_module(sim_context *context, size_t size);
@@ -290,6 +310,22 @@ sim_map *sim_map_take(void);
 void sim_map_drop(sim_map *map);
 /* Pools give unused memory back where the host waited. */
 void sim_pools_trim(void);
+
+/* virtual.c. Lock held. */
+bool sim_is_virtual(uintptr_t address);
+/* Adds allocations and reserved ranges of addresses, and the bytes of the former. */
+void sim_virtual_counts(size_t *count, size_t *bytes);
+
+/* event_shared.c. Lock held. */
+sim_shared *sim_shared_new(void);
+void sim_shared_hold(sim_shared *shared);
+void sim_shared_drop(sim_shared *shared);
+void sim_shared_destroy(sim_shared *shared);
+/* Counts a record: its number, which sim_shared_reach takes when its stream has come there. */
+uint64_t sim_shared_record(sim_shared *shared);
+void sim_shared_reach(sim_shared *shared, uint64_t generation);
+sim_point sim_shared_point(sim_shared *shared);
+bool sim_shared_reached(const sim_point *point);
 
 /* module.c and the interpreter. No lock held; CUDA_SUCCESS or a sticky code. */
 CUresult sim_kernel_run(sim_context *context, const sim_launch *launch);

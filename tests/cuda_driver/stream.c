@@ -76,13 +76,30 @@ CUresult sim_stream_of(CUstream handle, sim_context *current, sim_stream **out)
 
 bool sim_reached(const sim_point *point)
 {
+    if (point->shared != NULL) {
+        return sim_shared_reached(point);
+    }
     return point->stream == NULL || point->stream->finished >= point->at;
+}
+
+void sim_pause(bool shared)
+{
+    struct timespec soon;
+    if (!shared) {
+        pthread_cond_wait(&sim.progress, &sim.lock);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_nsec += 1000000;
+    soon.tv_sec += soon.tv_nsec / 1000000000;
+    soon.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&sim.progress, &sim.lock, &soon);
 }
 
 CUresult sim_wait(const sim_point *point)
 {
     while (!sim_reached(point)) {
-        pthread_cond_wait(&sim.progress, &sim.lock);
+        sim_pause(point->shared != NULL);
     }
     return point->stream == NULL ? CUDA_SUCCESS : (CUresult)point->stream->context->sticky;
 }
@@ -90,7 +107,7 @@ CUresult sim_wait(const sim_point *point)
 void sim_wait_context(sim_context *context)
 {
     for (sim_stream *stream = context->streams; stream != NULL; stream = stream->sibling) {
-        sim_point end = {stream, stream->submitted};
+        sim_point end = {.stream = stream, .at = stream->submitted};
         sim_wait(&end);
     }
 }
@@ -101,6 +118,8 @@ void sim_op_drop(sim_op *op)
         free(op->u.copy.staged);
     } else if (op->kind == OP_KERNEL) {
         free(op->u.launch.parameters);
+    } else if (op->kind == OP_WAIT && op->u.wait.shared != NULL) {
+        sim_shared_drop(op->u.wait.shared);
     }
     free(op);
 }
@@ -178,6 +197,9 @@ void sim_execute(sim_stream *stream, sim_op *op)
                 op->u.record.event->timed = op->u.record.generation;
                 op->u.record.event->ns = sim_now();
             }
+            if (op->u.record.event->shared != NULL) {
+                sim_shared_reach(op->u.record.event->shared, op->u.record.shared);
+            }
             break;
         case OP_FREE:
             block = sim_block_at(op->u.freed);
@@ -210,7 +232,7 @@ static void *work(void *data)
             continue;
         }
         if (sim.held || (op->kind == OP_WAIT && !sim_reached(&op->u.wait))) {
-            pthread_cond_wait(&sim.progress, &sim.lock);
+            sim_pause(!sim.held && op->u.wait.shared != NULL);
             continue;
         }
         sim_execute(stream, op);
@@ -258,7 +280,7 @@ static void append(sim_stream *stream, const sim_op *op)
 
 static void append_wait(sim_stream *stream, sim_stream *other)
 {
-    sim_op op = {.kind = OP_WAIT, .u.wait = {other, other->submitted}};
+    sim_op op = {.kind = OP_WAIT, .u.wait = {.stream = other, .at = other->submitted}};
     if (other->finished < other->submitted) {
         append(stream, &op);
     }
@@ -284,7 +306,7 @@ CUresult sim_submit(sim_stream *stream, const sim_op *op, sim_point *at)
     }
     append(stream, op);
     if (at != NULL) {
-        *at = (sim_point){stream, stream->submitted};
+        *at = (sim_point){.stream = stream, .at = stream->submitted};
     }
     return CUDA_SUCCESS;
 }
@@ -362,9 +384,9 @@ CUresult cuStreamSynchronize(CUstream handle)
     SIM_ENTER_STREAM(cuStreamSynchronize, handle, stream);
     CUresult code = may_ask(stream);
     if (code == CUDA_SUCCESS) {
-        sim_point end = {stream, stream->submitted};
+        sim_point end = {.stream = stream, .at = stream->submitted};
         for (sim_stream *other = context->streams; stream->legacy && other != NULL; other = other->sibling) {
-            sim_point others = {other, other->submitted};
+            sim_point others = {.stream = other, .at = other->submitted};
             if ((other->flags & CU_STREAM_NON_BLOCKING) == 0) {
                 sim_wait(&others);
             }
@@ -425,9 +447,13 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned flags
         return sim_unlock(event == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
     }
     CUresult code = sim_capture_wait(stream, event, &done);
-    if (code == CUDA_SUCCESS && !done && event->recorded && !sim_reached(&event->point)) {
-        sim_op op = {.kind = OP_WAIT, .u.wait = event->point};
+    sim_point point = event->shared != NULL ? sim_shared_point(event->shared) : event->point;
+    if (code == CUDA_SUCCESS && !done && event->recorded && !sim_reached(&point)) {
+        sim_op op = {.kind = OP_WAIT, .u.wait = point};
         code = sim_submit(stream, &op, NULL);
+        if (code == CUDA_SUCCESS && point.shared != NULL) {
+            sim_shared_hold(point.shared);
+        }
     }
     return sim_unlock(code);
 }

@@ -38,12 +38,17 @@ static usm_status open_block(usm_place *place, const usm_share_record *record, b
     return status;
 }
 
+static bool cannot_signal;
+
 static usm_status signal_end(usm_queue *queue, const usm_shared_memory *memory,
                              uint8_t order[USM_SHARE_ORDER], usm_error *error)
 {
     (void)memory;
     (void)error;
     CHECK(queue->in_order);
+    if (cannot_signal) {
+        return USM_LATER;
+    }
     order[0] = (uint8_t)++n_signals;
     return USM_OK;
 }
@@ -129,6 +134,7 @@ static void make_foreign(usm_share_handle *handle)
 {
     handle->block[0] ^= 1;
     handle->process++;
+    handle->processes++; /* of a container, in which the process may run */
 }
 
 static void the_pipe_keeps_the_block(void)
@@ -229,6 +235,9 @@ static void the_order_goes_along(void)
     usm_alloc *again = open_handle(place, &handle, descriptors);
     CHECK(first == again && first != alloc);
     CHECK_EQ(n_waits, 2); /* every open, cached or not */
+    handle.processes--;   /* in this namespace there is no such process */
+    usm_alloc_release(open_handle(place, &handle, descriptors));
+    CHECK_EQ(n_waits, 2);
     CHECK_OK(wait_alloc(first, USM_READ_WRITE));
     usm_alloc_release(first);
     usm_alloc_release(again);
@@ -239,6 +248,22 @@ static void the_order_goes_along(void)
     while (usm_share_sweep() != 0 || n_open != 0) {
         sleep_ms(1); /* the thread of a marker gives its count back last */
     }
+    usm_context_release(place->context);
+}
+
+static void a_driver_that_cannot_signal(void)
+{
+    usm_share_handle handle;
+    int descriptors[USM_HANDLE_DESCRIPTORS];
+    usm_place *place = new_place();
+    usm_alloc *alloc = new_shared(place, 100);
+    cannot_signal = true;
+    export_block(alloc, &handle, descriptors);
+    cannot_signal = false;
+    CHECK_EQ(handle.order[0], 0);
+    usm_alloc_release(alloc);
+    usm_descriptors_close(descriptors, 2);
+    CHECK_EQ(usm_share_sweep(), 0);
     usm_context_release(place->context);
 }
 
@@ -318,6 +343,7 @@ int main(void)
     RUN_SETTLED(handles_come_and_go);
     RUN_SETTLED(a_killed_importer_gives_the_block_back);
     RUN_SETTLED(the_order_goes_along);
+    RUN_SETTLED(a_driver_that_cannot_signal);
     RUN_SETTLED(a_refused_open_leaves_nothing);
     RUN_SETTLED(threads_that_open_at_once);
     return 0;

@@ -95,15 +95,14 @@ static bool enable(usm_device *from, usm_device *to)
 /* Two threads may both enable the access, which changes nothing the second time. */
 bool usm_cuda_reaches(usm_device *a, usm_device *b)
 {
-    enum { UNASKED, YES, NO };
     if (a == b) {
         return true;
     }
     _Atomic uint8_t *known = &usm_cuda_device_of(a)->peers[b->index];
     uint8_t answer = atomic_load_explicit(known, memory_order_acquire);
-    if (answer == UNASKED && !usm_cuda_forked()) {
-        answer = enable(a, b) ? YES : NO;
+    if (answer == USM_CUDA_PEER_UNASKED && !usm_cuda_forked()) {
+        answer = enable(a, b) && usm_cuda_share_reach(a, b) ? USM_CUDA_PEER_REACHED : USM_CUDA_PEER_NONE;
         atomic_store_explicit(known, answer, memory_order_release);
     }
-    return answer == YES;
+    return answer == USM_CUDA_PEER_REACHED;
 }

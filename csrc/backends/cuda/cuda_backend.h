@@ -28,6 +28,9 @@ typedef struct usm_cuda_api {
 /* Filled by start(), constant from then on. */
 extern usm_cuda_api usm_cuda;
 
+/* May work of one device use memory of another in place (usm_cuda_reaches)? */
+typedef enum usm_cuda_peer { USM_CUDA_PEER_UNASKED, USM_CUDA_PEER_REACHED, USM_CUDA_PEER_NONE } usm_cuda_peer;
+
 /* usm_device.native. CUDA's devices have no parts here, so all are root devices. */
 typedef struct usm_cuda_device {
     CUdevice id;
@@ -38,11 +41,12 @@ typedef struct usm_cuda_device {
     bool has_pageable;      /* kernels use any memory of the process */
     int major, minor;       /* compute capability */
     _Atomic int lost;       /* a CUresult that no call of this context survives, once one was seen */
-    _Atomic uint8_t *peers; /* by ordinal: 0 not asked yet, 1 accessible, 2 not (usm_cuda_reaches) */
+    _Atomic uint8_t *peers; /* by ordinal: a usm_cuda_peer each */
     pthread_mutex_t lock;   /* a leaf: what follows */
     CUmemoryPool pool;      /* has_pools; made at first use */
     CUstream allocations;   /* where memory comes from and goes to; nothing else is enqueued there */
     usm_freelist fences;    /* of timelines that were closed */
+    usm_freelist exported;  /* events for other processes, of blocks that were closed (share_order.c) */
     _Atomic(struct usm_cuda_blas *) blas; /* cublas.c; NULL: not asked for yet, or there is no library */
 } usm_cuda_device;
 
@@ -81,6 +85,7 @@ typedef struct usm_cuda_queue {
     unsigned next_timeline;
     pthread_t thread; /* of the per-thread default stream */
     bool per_thread;
+    _Atomic bool waits;                 /* for another process, and no task is behind that yet */
     struct usm_cuda_captured *captured; /* queue lock: records that no graph took (capture.c) */
     CUevent base;                       /* profiling: an event, and when it was by our clock */
     int64_t base_ns;
@@ -206,6 +211,11 @@ usm_device *usm_cuda_device_at(int ordinal);
 usm_device *usm_cuda_device_of_context(CUcontext context);
 /* May work of `a` use memory of `b` in place? Enables it at first. Any thread, any lock but a device's. */
 bool usm_cuda_reaches(usm_device *a, usm_device *b);
+/*
+ * share.c: memory of other processes, or for them, becomes accessible to `user`, too, now and later, and the
+ * answer of usm_cuda_reaches is yes from now on. False: the driver refuses.
+ */
+bool usm_cuda_share_reach(usm_device *user, usm_device *memory);
 /* The device's context is current. */
 CUresult usm_cuda_enable_pool_access(usm_device *device, usm_device *peer);
 CUresult usm_cuda_get_pool(usm_cuda_device *native);
@@ -331,10 +341,16 @@ static inline usm_status usm_cuda_after_fork(usm_error *error)
 usm_status usm_cuda_open(usm_error *error);
 
 /*
- * Entries of the table, each in the file that its first word names; queue_poll is in event.c, and what the
- * native entries say of streams in stream.c.
+ * Entries of the table, each in the file that its first word names; queue_poll is in event.c, what the
+ * native entries say of streams in stream.c, and share_signal and share_wait in share_order.c.
  */
 USM_ENTRY(usm_cuda, start);
+USM_SHARE_ENTRY(usm_cuda, create);
+USM_SHARE_ENTRY(usm_cuda, signal);
+USM_SHARE_ENTRY(usm_cuda, open);
+USM_SHARE_ENTRY(usm_cuda, make_writable);
+USM_SHARE_ENTRY(usm_cuda, wait);
+USM_SHARE_ENTRY(usm_cuda, close);
 USM_NATIVE_ENTRY(usm_cuda, handle);
 USM_NATIVE_ENTRY(usm_cuda, inspect);
 USM_NATIVE_ENTRY(usm_cuda, admit);

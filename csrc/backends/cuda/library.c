@@ -158,6 +158,16 @@ static const usm_native_entries native = {
     .stream_fingerprint = usm_cuda_native_stream_fingerprint,
 };
 
+static const usm_share_entries share = {
+    .kinds = 1u << USM_DEVICE,
+    .create = usm_cuda_share_create,
+    .signal = usm_cuda_share_signal,
+    .open = usm_cuda_share_open,
+    .make_writable = usm_cuda_share_make_writable,
+    .wait = usm_cuda_share_wait,
+    .close = usm_cuda_share_close,
+};
+
 const usm_backend usm_cuda_backend = {
     .name = "cuda",
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_CUDA) |
@@ -171,6 +181,7 @@ const usm_backend usm_cuda_backend = {
     .start = usm_cuda_start,
     .device_partition = usm_cuda_device_partition,
     .native = &native,
+    .share = &share,
     .context_create = usm_cuda_context_create,
     .memory_allocate = usm_cuda_memory_allocate,
     .memory_free = usm_cuda_memory_free,

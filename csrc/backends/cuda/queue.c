@@ -234,6 +234,7 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
     /* In this order: a thread that reads the task's number finds it submitted. */
     atomic_store_explicit(&timeline->submitted, number, memory_order_release);
     atomic_store_explicit(&event->number, number, memory_order_release);
+    atomic_store_explicit(&usm_cuda_queue_of(base->queue)->waits, false, memory_order_relaxed);
     if (USM_UNLIKELY(atomic_load_explicit(&timeline->eager, memory_order_relaxed))) {
         usm_cuda_note(base->queue->device, usm_cuda_timeline_fence_here(timeline, number));
     }
@@ -341,13 +342,13 @@ usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *base, const usm_co
 }
 
 /*
- * Only points in the order, which have been reached, since nothing has to be waited for. Memory of the device
- * is not the host's.
+ * Only points in the order, which have been reached, since nothing has to be waited for but by the driver for
+ * another process (usm_cuda_share_wait). Memory of the device is not the host's.
  */
 bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns)
 {
     if (!usm_command_is_point(command) || usm_cuda_forked() || usm_cuda_is_lost(queue->device) ||
-        usm_queue_is_shared(queue)) {
+        usm_queue_is_shared(queue) || atomic_load(&usm_cuda_queue_of(queue)->waits)) {
         return false;
     }
     *start_ns = *end_ns = queue->profiling ? usm_clock_ns() : 0;

@@ -172,7 +172,9 @@ typedef struct usm_share_entries {
      * an event for several processes, recorded in its stream). The queue is in order, of the block's place,
      * and ordered after all that is pending on the block: the driver has that work, or it has ended. One
      * event a block, recorded again each time, is enough: an older handle then waits for more. `close`
-     * releases it. Called for blocks that were opened here, too. Blocks: no.
+     * releases it. Called for blocks that were opened here, too. `order` is zeros, and stays so where
+     * that work has ended. USM_LATER: the driver cannot tell other processes, and the core waits as for NULL.
+     * Blocks: no.
      *   NULL: the core waits, before it makes a handle, until all work on the block has ended.
      */
     usm_status (*signal)(usm_queue *queue, const usm_shared_memory *memory, uint8_t order[USM_SHARE_ORDER],
@@ -194,9 +196,10 @@ typedef struct usm_share_entries {
     usm_status (*make_writable)(usm_place *place, const usm_shared_memory *memory, usm_error *error);
     /*
      * Orders later work of `queue`, in order and of the block's place, after what `signal` recorded. The
-     * core calls it at every open but those of the exporter itself, then submits a marker that accesses the
-     * block, so that work of other queues is ordered, too. An exporter that has ended leaves nothing to wait
-     * for. Blocks: no. NULL exactly where signal is NULL.
+     * core calls it at every open, unless `order` is zeros, or the process that made the handle is this one
+     * or has ended: then nothing is left to wait for. Then it submits a marker that accesses the block, so
+     * that work of other queues is ordered, too. `queue_run_now` must not do that marker before the wait has
+     * ended. Blocks: no. NULL exactly where signal is NULL.
      */
     usm_status (*wait)(usm_queue *queue, const usm_shared_memory *memory,
                        const uint8_t order[USM_SHARE_ORDER], usm_error *error);

@@ -34,13 +34,19 @@ static void read_text(const char *path, char *text, size_t size)
     }
 }
 
-/* When a process was started, in clock ticks (field 22 of proc_pid_stat(5)); 0: there is no such process. */
+/*
+ * When a process was started, in clock ticks (field 22 of proc_pid_stat(5)); 0: there is no such process, or
+ * it has ended and its parent has not waited for it (field 3).
+ */
 static uint64_t start_of(int64_t process)
 {
     char path[40], text[1024];
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)process);
     read_text(path, text, sizeof text);
     const char *at = strrchr(text, ')'); /* the end of the name, field 2, which may contain anything */
+    if (at != NULL && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0)) {
+        return 0;
+    }
     for (int field = 2; field < 22 && at != NULL; field++) {
         at = strchr(at + 1, ' ');
     }
@@ -52,6 +58,7 @@ static struct {
     char boot[40];
     int64_t process;
     uint64_t started;
+    uint64_t processes;
 } maker; /* leaf stripe of its address */
 
 static void set_maker(usm_share_handle *handle)
@@ -63,10 +70,14 @@ static void set_maker(usm_share_handle *handle)
         maker.started = start_of(maker.process);
         read_text("/proc/sys/kernel/random/boot_id", maker.boot, sizeof maker.boot);
         maker.boot[strcspn(maker.boot, "\n")] = '\0';
+        struct stat facts = {.st_ino = 0};
+        stat("/proc/self/ns/pid", &facts);
+        maker.processes = (uint64_t)facts.st_ino;
     }
     memcpy(handle->boot, maker.boot, sizeof handle->boot);
     handle->process = maker.process;
     handle->started = maker.started;
+    handle->processes = maker.processes;
     pthread_mutex_unlock(&leaf->mutex);
 }
 
@@ -75,6 +86,13 @@ bool usm_handle_is_own(const usm_share_handle *handle)
     usm_share_handle own;
     set_maker(&own);
     return handle->process == own.process && handle->started == own.started;
+}
+
+bool usm_handle_maker_ended(const usm_share_handle *handle)
+{
+    usm_share_handle own;
+    set_maker(&own);
+    return handle->processes == own.processes && start_of(handle->process) != handle->started;
 }
 
 static size_t size_of(const usm_share_handle *handle)

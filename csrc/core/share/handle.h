@@ -42,6 +42,7 @@ typedef struct usm_share_handle {
     uint32_t n_descriptors;
     int32_t descriptors[USM_HANDLE_DESCRIPTORS];
     uint64_t inodes[USM_HANDLE_DESCRIPTORS];
+    uint64_t processes; /* the PID namespace that `process` is of */
     /* For the backend. */
     uint32_t n_bytes;
     uint8_t order[USM_SHARE_ORDER];
@@ -61,6 +62,8 @@ void usm_handle_seal(usm_share_handle *handle);
 usm_status usm_handle_read(const void *bytes, size_t n, usm_share_handle *handle, usm_error *error);
 /* Whether this process made the handle, and not a process that it was forked from. */
 bool usm_handle_is_own(const usm_share_handle *handle);
+/* Whether the process that made the handle has ended. False where that cannot be known (containers). */
+bool usm_handle_maker_ended(const usm_share_handle *handle);
 
 /*
  * Duplicates of the descriptors of a handle whose bytes came without them, taken from its exporter

@@ -6,6 +6,7 @@
 #include "core/memory/pool.h"
 #include "core/memory/usage.h"
 #include "core/tasks/alloc_stream.h"
+#include "core/tasks/hazard.h"
 #include "core/tasks/reclaim.h"
 #include "memfd.h"
 
@@ -274,6 +275,19 @@ static usm_status add_pipe(usm_share *share, int *out, usm_error *error)
     return USM_OK;
 }
 
+/* Whether work on the memory has failed, or is not in the driver: only the host can wait for that. */
+static usm_status waits_for_host(usm_alloc *alloc, bool *out, usm_error *error)
+{
+    usm_wait_list waits;
+    usm_status status = usm_hazard_look(alloc, USM_READ_WRITE, &waits, error);
+    *out = atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) != NULL;
+    for (size_t i = 0; i < waits.n && status == USM_OK; i++) {
+        *out |= !usm_event_in_driver(waits.items[i].event);
+    }
+    usm_wait_list_clear(&waits);
+    return status;
+}
+
 /* Has the driver note the end of all that is pending on the memory. */
 static usm_status signal_openers(usm_share *share, usm_alloc *alloc, uint8_t *order, usm_wait_poll poll,
                                  void *argument, usm_error *error)
@@ -283,17 +297,27 @@ static usm_status signal_openers(usm_share *share, usm_alloc *alloc, uint8_t *or
     const usm_access access = {alloc, USM_READ_WRITE};
     const usm_command command = {.kind = USM_COMMAND_MARKER};
     const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
-    usm_status status = usm_place_queue(share->place, &queue, error);
+    bool by_host;
+    usm_status status = waits_for_host(alloc, &by_host, error);
+    if (status == USM_OK && by_host) {
+        status = usm_alloc_wait(alloc, USM_READ_WRITE, true, INT64_MAX, poll, argument, error);
+    }
+    if (status == USM_OK) {
+        status = usm_place_queue(share->place, &queue, error);
+    }
     if (status != USM_OK) {
         return status;
     }
     status = usm_queue_submit(queue, &submission, &event, error);
     if (status == USM_OK && (usm_event_ended(event) || !usm_event_in_driver(event))) {
-        /* Work of the host comes before it, or it has failed with what it depends on. */
+        /* It has followed work of the host that came meanwhile, or failed with that. */
         status = usm_event_wait(event, INT64_MAX, poll, argument, error);
     }
     if (status == USM_OK) {
         status = share->entries->signal(queue, &share->memory, order, error);
+    }
+    if (status == USM_LATER) {
+        status = usm_event_wait(event, INT64_MAX, poll, argument, error);
     }
     if (event != NULL) {
         usm_event_release(event);
@@ -511,12 +535,18 @@ static usm_status follow_exporter(usm_share *share, usm_alloc *alloc, const usm_
     const usm_access access = {alloc, USM_READ_WRITE};
     const usm_command command = {.kind = USM_COMMAND_MARKER};
     const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
-    if (share->entries->wait == NULL || usm_handle_is_own(handle)) {
+    static const uint8_t nothing[USM_SHARE_ORDER];
+    if (share->entries->wait == NULL || memcmp(handle->order, nothing, sizeof nothing) == 0 ||
+        usm_handle_is_own(handle) || usm_handle_maker_ended(handle)) {
         return USM_OK;
     }
     usm_status status = usm_place_queue(share->place, &queue, error);
     if (status == USM_OK) {
         status = share->entries->wait(queue, &share->memory, handle->order, error);
+        if (status != USM_OK && usm_handle_maker_ended(handle)) {
+            usm_error_clear(error);
+            status = USM_OK;
+        }
         if (status == USM_OK) {
             status = usm_queue_submit(queue, &submission, NULL, error);
         }
