@@ -13,7 +13,11 @@ static void check_kernel(const char *ptx, const char *symbol)
 {
     usm_kernel kernel = {.refs = {0}}, again = {.name = "k", .types_unknown = true};
     usm_error error;
-    HOLDS(usm_cuda_ptx_parameters(&kernel, ptx, symbol, "k", &error) == USM_OK);
+    usm_status status = usm_cuda_ptx_parameters(&kernel, ptx, symbol, "k", &error);
+    if (status != USM_OK) { /* it has more parameters than are read */
+        HOLDS(status == USM_BUILD && kernel.parameters == NULL);
+        return;
+    }
     HOLDS(strcmp(kernel.name, "k") == 0 && kernel.fit <= USM_FIT_RANGE);
     for (size_t i = 0; i < kernel.n_parameters; i++) {
         const usm_parameter *parameter = &kernel.parameters[i];

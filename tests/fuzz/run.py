@@ -3,13 +3,14 @@
     python tests/fuzz/run.py                          every target, for 20 seconds each
     python tests/fuzz/run.py ptx spirv --seconds 600  fuzz_ptx.c and fuzz_spirv.c, for ten minutes each
     python tests/fuzz/run.py ptx --input FILE         one input, such as one that a finding left
-    python tests/fuzz/run.py --corpus FOLDER          also begins with the inputs of FOLDER/TARGET, and adds to them
-    python tests/fuzz/run.py --corpus FOLDER --merge  minimises those inputs into tests/fuzz/corpus/TARGET.bin
-    python tests/fuzz/run.py --python 2000            the Python fuzzers of this folder, with 2000 examples a test
+    python tests/fuzz/run.py --corpus FOLDER          begins with FOLDER/TARGET too, and adds to it
+    python tests/fuzz/run.py --corpus FOLDER --merge  minimises those into tests/fuzz/corpus/TARGET.bin
+    python tests/fuzz/run.py --python 2000            the Python fuzzers, with 2000 examples a test
 
 Ends with 0 if nothing was found. A finding is printed with its stack, and its input is left in --findings.
 The C code is built by clang with AddressSanitizer and UndefinedBehaviorSanitizer. A corpus is one file a
-target: each input behind its length, two bytes with the lower one first.
+target, compressed by zlib: each input behind its length, two bytes with the lower one first. Inputs that once
+found something are in TARGET-found.bin, which --keep FILE adds to.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -40,12 +42,19 @@ def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", help="targets; all of them if none is given: " + ", ".join(targets))
+    parser.add_argument(
+        "names", nargs="*", help="targets; all of them if none is given: " + ", ".join(targets)
+    )
     parser.add_argument("--seconds", type=int, default=20, help="that each target runs (default: 20)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets at once (default: processors)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count(), help="targets at once (default: processors)"
+    )
     parser.add_argument("--corpus", type=pathlib.Path, help="a folder with one of inputs for each target")
     parser.add_argument("--merge", action="store_true", help="minimise --corpus into tests/fuzz/corpus")
     parser.add_argument("--input", type=pathlib.Path, help="run this one input of the one target named")
+    parser.add_argument(
+        "--keep", type=pathlib.Path, help="add this input to TARGET-found.bin of the one target"
+    )
     parser.add_argument("--findings", type=pathlib.Path, default=ROOT / "build" / "findings")
     parser.add_argument("--build-dir", help="keep what is built here, and build only what changed")
     parser.add_argument("--cc", help="clang (default: the newest of clang, clang-14 and later)")
@@ -56,8 +65,8 @@ def parse_arguments():
             parser.error(f"{name}: the targets are {', '.join(targets)}")
     if arguments.merge and arguments.corpus is None:
         parser.error("--merge: name the inputs with --corpus")
-    if arguments.input is not None and len(arguments.names) != 1:
-        parser.error("--input: name the one target that reads it")
+    if (arguments.input or arguments.keep) and len(arguments.names) != 1:
+        parser.error("--input and --keep: name the one target that reads it")
     arguments.names = arguments.names or targets
     return arguments
 
@@ -67,7 +76,7 @@ def find_clang(given):
     for name in names:
         if shutil.which(name):
             return name
-    sys.exit("clang was not found: apt-get install clang libclang-rt-14-dev, or name it with --cc")
+    sys.exit("clang was not found: apt-get install clang libclang-rt-dev, or name it with --cc")
 
 
 def compile_all(arguments, folder):
@@ -93,15 +102,23 @@ def compile_all(arguments, folder):
         made = objects[path]
         if made.exists() and made.stat().st_mtime > max(path.stat().st_mtime, newest_header):
             return
-        # The cores of the parsers and their targets are instrumented for coverage; what is only linked is not.
         UNIT["run_command"]([clang, *flags, "-fsanitize=fuzzer-no-link", "-c", path, "-o", made])
 
     def link(name):
-        linked = [objects[path] for path in sources]
+        linked, libraries = [objects[path] for path in sources], ["-lm", "-ldl"]
         program = folder / f"fuzz_{name}"
         UNIT["run_command"](
-            [clang, SANITIZE, "-fsanitize=fuzzer", "-pthread", objects[targets[name]], *linked]
-            + ["-o", program, "-lm", "-ldl"]
+            [
+                clang,
+                SANITIZE,
+                "-fsanitize=fuzzer",
+                "-pthread",
+                objects[targets[name]],
+                *linked,
+                *libraries,
+                "-o",
+                program,
+            ]
         )
         return program
 
@@ -111,21 +128,21 @@ def compile_all(arguments, folder):
 
 
 def unpack(name, folder):
-    """Writes the inputs of the stored corpus into files."""
-    stored = CORPUS / f"{name}.bin"
-    data = stored.read_bytes() if stored.exists() else b""
+    """Writes the inputs of the stored corpus into files, and those that once found something."""
     folder.mkdir(parents=True, exist_ok=True)
-    while data:
-        length = int.from_bytes(data[:2], "little")
-        given, data = data[2 : 2 + length], data[2 + length :]
-        (folder / hashlib.sha1(given).hexdigest()).write_bytes(given)
+    for stored in (CORPUS / f"{name}.bin", CORPUS / f"{name}-found.bin"):
+        data = zlib.decompress(stored.read_bytes()) if stored.exists() else b""
+        while data:
+            length = int.from_bytes(data[:2], "little")
+            given, data = data[2 : 2 + length], data[2 + length :]
+            (folder / hashlib.sha1(given).hexdigest()).write_bytes(given)
 
 
-def pack(name, folder):
+def pack(stored, folder):
     inputs = sorted((path.read_bytes() for path in folder.iterdir()), key=lambda given: (len(given), given))
     CORPUS.mkdir(exist_ok=True)
-    packed = b"".join(len(given).to_bytes(2, "little") + given for given in inputs)
-    (CORPUS / f"{name}.bin").write_bytes(packed)
+    packed = zlib.compress(b"".join(len(given).to_bytes(2, "little") + given for given in inputs), 9)
+    stored.write_bytes(packed)
     return len(inputs), len(packed)
 
 
@@ -169,13 +186,15 @@ def fuzz(name, program, arguments, temporary):
     coverage = re.findall(r" cov: (\d+)", done.stdout)
     good = done.returncode == 0
     text = (
-        f"{name:<12} {executions:>10} executions  {wall:6.1f} s  {int(coverage[-1]) if coverage else 0:>6} edges"
+        f"{name:<12} {executions:>10} executions  {wall:6.1f} s  {coverage[-1] if coverage else 0:>6} edges"
         f"  {'ok' if good else f'exit {done.returncode}'}"
     )
     if arguments.jobs == 1:
         text += f"  ({used:.0f} s of CPU)"
     if not good:
-        dull = re.compile(r"#\d+\s+[A-Zp]|\s+NEW_FUNC|INFO|stat::|NOTE|\s+Combine|\s*#\d+ .*(fuzzer::|libc|_start)")
+        dull = re.compile(
+            r"#\d+\s+[A-Zp]|\s+NEW_FUNC|INFO|stat::|NOTE|\s+Combine|\s*#\d+ .*(fuzzer::|libc|_start)"
+        )
         lines = [line for line in done.stdout.splitlines() if line and not dull.match(line)]
         text += "\n" + "\n".join("    " + line for line in lines[-60:])
     return good, text
@@ -189,7 +208,14 @@ def merge(name, program, arguments, temporary):
     done = run_program(program, ["-merge=1"], [smallest, folder])
     if done.returncode != 0:
         return False, f"{name}: exit {done.returncode}\n{done.stdout[-2000:]}"
-    return True, "{:<12} {} inputs, {} bytes".format(name, *pack(name, smallest))
+    return True, "{:<12} {} inputs, {} bytes".format(name, *pack(CORPUS / f"{name}.bin", smallest))
+
+
+def keep(name, given):
+    stored = CORPUS / f"{name}-found.bin"
+    before = zlib.decompress(stored.read_bytes()) if stored.exists() else b""
+    data = given.read_bytes()
+    stored.write_bytes(zlib.compress(before + len(data).to_bytes(2, "little") + data, 9))
 
 
 def run_python(arguments):
@@ -201,6 +227,9 @@ def main():
     arguments = parse_arguments()
     if arguments.python is not None:
         return run_python(arguments)
+    if arguments.keep is not None:
+        keep(arguments.names[0], arguments.keep)
+        return 0
     arguments.findings = arguments.findings.resolve()
     with tempfile.TemporaryDirectory(prefix="usm-fuzz-") as temporary:
         folder = pathlib.Path(arguments.build_dir or temporary).resolve()
@@ -220,7 +249,8 @@ def main():
         failed = []
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             runs = {
-                pool.submit(work, name, program, arguments, temporary): name for name, program in programs.items()
+                pool.submit(work, name, program, arguments, temporary): name
+                for name, program in programs.items()
             }
             for run in concurrent.futures.as_completed(runs):
                 good, text = run.result()
