@@ -1,4 +1,4 @@
-"""Functions whose results are exact, for any bits of every type, against NumPy and ml_dtypes.
+"""Functions whose results are exact, for any bits of integers and floats, against NumPy and ml_dtypes.
 
 tests/properties draws layouts, axes and sizes with small whole numbers. Here the numbers are any: infinities,
 NaN, zeros of both signs, subnormal numbers, and the ends of the integers.
