@@ -259,6 +259,9 @@ static void addresses(void)
         {8, 8, 5, -1, true},
         {UINTPTR_MAX - 32, 1, 8, 1, false},
         {UINTPTR_MAX - 32, 0, 4, 2, true},
+        {UINTPTR_MAX - 32, 0, 8, 1, true},
+        {UINTPTR_MAX - 32, 0, 9, 1, false},
+        {UINTPTR_MAX / 2, 0, 9, 1, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int64_t length = cases[i].length, stride = cases[i].stride, shape, strides, low, high;

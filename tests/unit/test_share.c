@@ -290,6 +290,42 @@ static void a_refused_open_leaves_nothing(void)
     usm_context_release(place->context);
 }
 
+/* Only sealed again could a handle say any of this; then it must not lead beyond the block. */
+static void arrays_of_handles(void)
+{
+    static const struct {
+        uint8_t rule, dtype;
+        uint64_t nbytes;
+        int64_t offset, length, stride;
+        bool within;
+    } cases[] = {
+        {USM_SHARE_MEMFD, USM_INT32, 4096, 0, 1024, 1, true},
+        {USM_SHARE_MEMFD, USM_INT32, 4096, 0, 1025, 1, false},
+        {USM_SHARE_MEMFD, USM_INT32, 4096, 4, 1024, 1, false},
+        {USM_SHARE_MEMFD, USM_INT32, 4096, 4092, 1024, -1, true},
+        {USM_SHARE_MEMFD, USM_INT32, 4096, 4088, 1024, -1, false},
+        {USM_SHARE_MEMFD, USM_INT32, 4096, -4, 1, 1, false},
+        {USM_SHARE_MEMFD, USM_DTYPES, 4096, 0, 1, 1, false},
+        {USM_SHARE_MEMFD, USM_INT32, 4096, 4096, 0, 1, true},
+        {USM_SHARE_MEMFD, USM_INT32, 4096, 4097, 0, 1, false},
+        {USM_SHARE_MEMFD, USM_INT32, 4096, INT64_MIN, 0, 1, false},
+        {USM_SHARE_NOTHING, USM_INT32, 0, 0, 0, 1, true},
+        {USM_SHARE_NOTHING, USM_INT32, 0, 0, 1, 1, false},
+        {USM_SHARE_NOTHING, USM_INT32, 4096, 0, 1024, 1, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const usm_share_handle handle = {.rule = cases[i].rule,
+                                         .dtype = cases[i].dtype,
+                                         .nbytes = cases[i].nbytes,
+                                         .offset = cases[i].offset,
+                                         .ndim = 1,
+                                         .dims = {cases[i].length, cases[i].stride}};
+        if (usm_handle_is_within(&handle) != cases[i].within) {
+            CHECK_FAIL("case %zu", i);
+        }
+    }
+}
+
 static usm_place *common_place;
 static usm_share_handle common_handle;
 static int common_descriptors[USM_HANDLE_DESCRIPTORS];
@@ -345,6 +381,7 @@ int main(void)
     RUN_SETTLED(the_order_goes_along);
     RUN_SETTLED(a_driver_that_cannot_signal);
     RUN_SETTLED(a_refused_open_leaves_nothing);
+    RUN_SETTLED(arrays_of_handles);
     RUN_SETTLED(threads_that_open_at_once);
     return 0;
 }

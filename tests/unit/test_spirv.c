@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { MOST = 1 << 16, POINTER = 32, STRUCT = 30, FUNCTION_STORAGE = 7, BY_VALUE = 2 };
 
@@ -176,8 +177,86 @@ static void tails_of_signatures(void)
     }
 }
 
+/* A required size has no 0, which stands for none: what is written of a kernel reads back as the same. */
+static void required_sizes_of_zero(void)
+{
+    static const char *const lines[] = {"f() 0 2 1", "f() groups 4 0 1", "f() 4 2 0", "f() 4 2"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        usm_kernel kernel = {.name = "f", .types_unknown = true};
+        usm_error error;
+        CHECK_OK(usm_signature_apply(&kernel, lines[i], &error));
+        CHECK(kernel.required_local[0] == 0 && kernel.required_local[1] == 0 &&
+              kernel.required_local[2] == 0);
+        free(kernel.parameters);
+    }
+}
+
+/* Vectors have 2, 3, 4, 8 or 16 elements; any other number is a part of some other type's name. */
+static void names_of_types(void)
+{
+    static const struct {
+        const char *name;
+        size_t length;
+        uint32_t size;
+        int dtype;
+    } names[] = {
+        {"float", 5, 4, USM_FLOAT32},   {"float4*", 6, 16, USM_NO_DTYPE},
+        {"uchar3", 6, 4, USM_NO_DTYPE}, {"double16", 8, 128, USM_NO_DTYPE},
+        {"float", 4, 0, USM_NO_DTYPE},  {"float44", 6, 16, USM_NO_DTYPE},
+        {"int64", 5, 0, USM_NO_DTYPE},  {"int0", 4, 0, USM_NO_DTYPE},
+        {"int1", 4, 0, USM_NO_DTYPE},   {"float99999999999", 16, 0, USM_NO_DTYPE},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        usm_parameter read = {.kind = USM_PARAMETER_VALUE};
+        usm_parameter_read_type(names[i].name, names[i].length, &read);
+        CHECK_EQ(read.size, names[i].size);
+        CHECK_EQ(read.dtype, names[i].dtype);
+    }
+}
+
+/* A module may claim any number of ids: memory is used for those that it has. */
+static void many_ids(void)
+{
+    struct rusage before, after;
+    begin(UINT32_MAX);
+    add_kernel(32);
+    CHECK_EQ(getrusage(RUSAGE_SELF, &before), 0);
+    CHECK_EQ(read_size(), 0);
+    CHECK_EQ(getrusage(RUSAGE_SELF, &after), 0);
+    CHECK(after.ru_maxrss - before.ru_maxrss < 64 * 1024); /* KiB */
+}
+
+/* The work of the check is not the product of entry points and functions, which would take minutes here. */
+static void many_entry_points(void)
+{
+    enum { N = 400000 };
+    static const uint32_t head[] = {0x07230203, 0x00010000, 0, N + 2, 0, 3u << 16 | 14, 2, 2};
+    uint32_t *words = malloc(sizeof head + (size_t)N * 10 * sizeof *words), *at = words;
+    usm_error error;
+    CHECK(words != NULL);
+    memcpy(at, head, sizeof head);
+    at += sizeof head / sizeof *head;
+    for (uint32_t i = 0; i < N; i++, at += 4) {
+        memcpy(at, (const uint32_t[]){4u << 16 | 15, 6, N, 0}, 16);
+    }
+    for (uint32_t i = 1; i <= N; i++, at += 6) {
+        memcpy(at, (const uint32_t[]){5u << 16 | 54, 1, i, 0, 1, 1u << 16 | 56}, 24);
+    }
+    size_t size = (size_t)(at - words) * sizeof *words;
+    CHECK_OK(usm_spirv_check(words, size, &error));
+    words[10] = N + 1; /* the function of the first entry point */
+    CHECK_EQ(usm_spirv_check(words, size, &error), USM_BUILD);
+    CHECK(strstr(error.text, "entry point at word 8 is missing") != NULL);
+    free(words);
+}
+
 int main(void)
 {
+    watchdog(60);
+    RUN(required_sizes_of_zero);
+    RUN(names_of_types);
+    RUN(many_ids);
+    RUN(many_entry_points);
     RUN(layouts);
     RUN(forward_pointers);
     RUN(nested_structs);

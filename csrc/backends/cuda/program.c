@@ -193,6 +193,17 @@ static char **find_symbols(const usm_cuda_program *native)
                                                      : NULL;
 }
 
+/* A symbol, and what users call it. */
+typedef struct shown {
+    const char *symbol;
+    char name[256];
+} shown;
+
+static int compare_shown(const void *a, const void *b)
+{
+    return strcmp((*(shown *const *)a)->name, (*(shown *const *)b)->name);
+}
+
 /*
  * The names by which users find the kernels; the symbols themselves where two kernels would have the same
  * name. NULL: not known.
@@ -201,29 +212,40 @@ static char **list_kernels(char *const *symbols)
 {
     size_t n = 0, size = 0;
     while (symbols != NULL && symbols[n] != NULL) {
-        size += strlen(symbols[n++]) + 257;
+        size += strlen(symbols[n++]) + sizeof(((shown *)NULL)->name);
     }
     char **names = symbols == NULL ? NULL : malloc((n + 1) * sizeof *names + size);
-    if (names == NULL) {
-        return NULL;
+    shown *all = malloc((n + 1) * sizeof *all), **sorted = malloc((n + 1) * sizeof *sorted);
+    if (names == NULL || all == NULL || sorted == NULL) {
+        free(names);
+        names = NULL;
+        goto done;
     }
-    char *at = (char *)(names + n + 1), other[256];
     for (size_t i = 0; i < n; i++) {
-        bool alone = true;
-        usm_cuda_shown_name(symbols[i], at, 256);
-        for (size_t k = 0; k < n && alone; k++) {
-            if (k != i) {
-                usm_cuda_shown_name(symbols[k], other, sizeof other);
-                alone = strcmp(at, other) != 0;
-            }
+        all[i].symbol = symbols[i];
+        usm_cuda_shown_name(symbols[i], all[i].name, sizeof all[i].name);
+        sorted[i] = &all[i];
+    }
+    qsort(sorted, n, sizeof *sorted, compare_shown);
+    for (size_t i = 0; i < n;) { /* names that several have become empty */
+        size_t first = i++;
+        while (i < n && strcmp(sorted[first]->name, sorted[i]->name) == 0) {
+            sorted[i++]->name[0] = 0;
         }
-        if (!alone || strlen(at) >= 255) {
-            strcpy(at, symbols[i]);
+        if (i - first > 1 || strlen(sorted[first]->name) >= sizeof all->name - 1) {
+            sorted[first]->name[0] = 0;
         }
+    }
+    char *at = (char *)(names + n + 1);
+    for (size_t i = 0; i < n; i++) {
+        strcpy(at, all[i].name[0] != 0 ? all[i].name : symbols[i]);
         names[i] = at;
         at += strlen(at) + 1;
     }
     names[n] = NULL;
+done:
+    free(all);
+    free(sorted);
     return names;
 }
 

@@ -305,7 +305,7 @@ static const struct {
 static const char *read_parameter(const char *at, usm_parameter *out)
 {
     bool pointer = false, array = false;
-    uint32_t length = 1;
+    unsigned long length = 1;
     size_t type = sizeof ptx_types / sizeof *ptx_types;
     *out = (usm_parameter){.kind = USM_PARAMETER_UNKNOWN, .dtype = USM_NO_DTYPE};
     while (*at != 0 && *at != ',' && *at != ')') {
@@ -326,7 +326,7 @@ static const char *read_parameter(const char *at, usm_parameter *out)
             }
         } else if (*at == '[') {
             array = true;
-            length = (uint32_t)strtoul(at + 1, NULL, 10);
+            length = strtoul(at + 1, NULL, 10);
             n = strcspn(at, "],)");
             n += at[n] == ']';
         } else if (strchr(NAME, *at) != NULL && *at != 0) {
@@ -339,7 +339,8 @@ static const char *read_parameter(const char *at, usm_parameter *out)
     if (type == sizeof ptx_types / sizeof *ptx_types) {
         return at;
     }
-    out->size = ptx_types[type].size * length;
+    /* No kernel takes more than 32,764 bytes (PTX ISA, Kernel Function Parameters). */
+    out->size = length <= UINT16_MAX ? ptx_types[type].size * (uint32_t)length : 0;
     if (pointer) {
         out->kind = USM_PARAMETER_POINTER;
     } else if (array || ptx_types[type].is_number) {
@@ -407,7 +408,7 @@ static void read_text(usm_kernel *kernel, char *text, usm_parameter *parameters,
     for (int i = 0; i < 4; i++) {
         numbers[i] = strtoul(at, &at, 10);
     }
-    kernel->fit = (usm_fit)numbers[0];
+    kernel->fit = numbers[0] <= USM_FIT_RANGE ? (usm_fit)numbers[0] : USM_FIT_ANY; /* anyone may write PTX */
     for (int i = 0; i < 3; i++) {
         kernel->required_local[i] = (size_t)numbers[i + 1];
     }
@@ -514,6 +515,12 @@ usm_status usm_cuda_ptx_parameters(usm_kernel *kernel, const char *ptx, const ch
             at = read_parameter(at, &parameters[n++]);
             at += *at == ',';
         }
+    }
+    if (n == MOST_PARAMETERS && *at != 0 && *at != ')') { /* launches would pass too few */
+        status = usm_error_driver(error, USM_BUILD, "cuda", 0, "",
+                                  "the kernel %s has more than %d parameters, as many as are allowed", name,
+                                  MOST_PARAMETERS);
+        goto done;
     }
     size_t all = n;
     read_facts(kernel, ptx, symbol, parameters, &n, text, text_size);

@@ -214,7 +214,7 @@ usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t 
     int itemsize = usm_dtype_table[dtype].itemsize;
     *wraps = false;
     if (USM_LIKELY(ndim == 1 && tensor->shape[0] > 0 && tensor->shape[0] < INT32_MAX &&
-                   tensor->data != NULL && tensor->byte_offset == 0 && !usm_dtype_is_packed(dtype) &&
+                   (intptr_t)tensor->data > 0 && tensor->byte_offset == 0 && !usm_dtype_is_packed(dtype) &&
                    (tensor->strides == NULL || tensor->strides[0] == 1))) {
         shape[0] = tensor->shape[0]; /* a compact vector: nothing below could find fault with it */
         strides[0] = 1;

@@ -147,12 +147,15 @@ char *usm_signature_write(const usm_kernel *kernel)
 static const char *find_line(const char *signatures, const char *name)
 {
     size_t n = strlen(name);
-    for (const char *at = signatures; at != NULL && *at != 0; at = strchr(at, '\n'), at += at != NULL) {
-        if (strncmp(at, name, n) == 0 && at[n] == '(') {
-            return at + n + 1;
+    const char *at = signatures;
+    while (strncmp(at, name, n) != 0 || at[n] != '(') {
+        at = strchr(at, '\n');
+        if (at == NULL) {
+            return NULL;
         }
+        at++;
     }
-    return NULL;
+    return at + n + 1;
 }
 
 /* The text after the ")" of a line. */
@@ -166,7 +169,8 @@ static void apply_tail(usm_kernel *kernel, const char *at)
         at += 6;
     }
     size_t required[3];
-    if (sscanf(at, " %zu %zu %zu", &required[0], &required[1], &required[2]) == 3) {
+    if (sscanf(at, " %zu %zu %zu", &required[0], &required[1], &required[2]) == 3 && required[0] > 0 &&
+        required[1] > 0 && required[2] > 0) {
         memcpy(kernel->required_local, required, sizeof required);
     }
 }
@@ -244,9 +248,12 @@ void usm_parameter_read_type(const char *name, size_t length, usm_parameter *out
         if (length == n) {
             out->dtype = (int16_t)scalars[i].dtype;
             out->size = itemsize;
-        } else if (strspn(name + n, "0123456789") == length - n) {
-            unsigned width = (unsigned)atoi(name + n);
-            out->size = itemsize * (width == 3 ? 4 : width);
+        }
+        static const char *const widths[] = {"2", "3", "4", "8", "16"}; /* OpenCL C, 6.3.2 */
+        for (size_t k = 0; k < sizeof widths / sizeof *widths; k++) {
+            if (length == n + strlen(widths[k]) && strncmp(name + n, widths[k], length - n) == 0) {
+                out->size = itemsize * (k == 1 ? 4 : (unsigned)atoi(widths[k]));
+            }
         }
     }
 }

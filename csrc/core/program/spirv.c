@@ -1,7 +1,10 @@
 #include "spirv.h"
 
+#include "core/base/heap.h"
+
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAGIC 0x07230203u
@@ -62,35 +65,47 @@ static usm_status check_header(const void *bytes, size_t size, usm_error *error)
     return USM_OK;
 }
 
-/* The caller has checked the lengths of all instructions. */
-static bool has_function(const module *module, uint32_t id)
+static int compare_ids(const void *a, const void *b)
 {
-    for (size_t i = HEADER; i < module->n; i += length(module, i)) {
-        if (opcode(module, i) == OP_FUNCTION && length(module, i) >= 3 && word(module, i + 2) == id) {
-            return true;
-        }
-    }
-    return false;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
 }
 
-/* Every entry point names a function of the module, and there is one at least. */
-static usm_status check_entry_points(const module *module, usm_error *error)
+/*
+ * Every entry point names a function of the module, and there is one at least. The caller has checked the
+ * lengths of all instructions, and counted the functions.
+ */
+static usm_status check_entry_points(const module *module, size_t n_functions, usm_error *error)
 {
     bool any = false;
+    size_t n = 0;
+    usm_status status = USM_OK;
+    uint32_t *functions = usm_malloc((n_functions + 1) * sizeof *functions);
+    if (functions == NULL) {
+        return usm_error_memory(error, n_functions * sizeof *functions, "the functions of a SPIR-V module");
+    }
     for (size_t i = HEADER; i < module->n; i += length(module, i)) {
+        if (opcode(module, i) == OP_FUNCTION && length(module, i) >= 3) {
+            functions[n++] = word(module, i + 2);
+        }
+    }
+    qsort(functions, n, sizeof *functions, compare_ids);
+    for (size_t i = HEADER; i < module->n && status == USM_OK; i += length(module, i)) {
         if (opcode(module, i) != OP_ENTRY_POINT) {
             continue;
         }
         any = true;
-        if (length(module, i) < 4 || !has_function(module, word(module, i + 2))) {
-            return usm_error_set(
+        uint32_t id = length(module, i) < 4 ? 0 : word(module, i + 2);
+        if (length(module, i) < 4 || bsearch(&id, functions, n, sizeof id, compare_ids) == NULL) {
+            status = usm_error_set(
                 error, USM_BUILD,
                 "the SPIR-V module is cut short: the function of the entry point at word %zu is "
                 "missing",
                 i);
         }
     }
-    return any ? USM_OK
+    free(functions);
+    return any ? status
                : usm_error_set(error, USM_BUILD,
                                "the SPIR-V module has no entry point: it is a library, or cut short");
 }
@@ -98,6 +113,7 @@ static usm_status check_entry_points(const module *module, usm_error *error)
 usm_status usm_spirv_check(const void *bytes, size_t size, usm_error *error)
 {
     const module module = {bytes, size / 4};
+    size_t n_functions = 0;
     bool inside = false, complete = false; /* of a function; with a memory model */
     usm_status status = check_header(bytes, size, error);
     if (status != USM_OK) {
@@ -116,6 +132,7 @@ usm_status usm_spirv_check(const void *bytes, size_t size, usm_error *error)
             return usm_error_set(error, USM_BUILD,
                                  "the SPIR-V module is damaged: functions overlap at word %zu", i);
         }
+        n_functions += op == OP_FUNCTION;
         inside = (inside || op == OP_FUNCTION) && op != OP_FUNCTION_END;
         complete = complete || op == OP_MEMORY_MODEL;
     }
@@ -123,5 +140,5 @@ usm_status usm_spirv_check(const void *bytes, size_t size, usm_error *error)
         return usm_error_set(error, USM_BUILD, "the SPIR-V module is cut short: it ends %s",
                              inside ? "inside of a function" : "before its memory model");
     }
-    return check_entry_points(&module, error);
+    return check_entry_points(&module, n_functions, error);
 }

@@ -43,7 +43,7 @@ enum {
     MOST_IDS = 1 << 22,
 };
 
-/* Bytes of a type in memory; size 0: unknown. */
+/* Bytes of a type in memory; size 0: unknown, and the alignment too. */
 typedef struct layout {
     size_t size, alignment;
 } layout;
@@ -187,9 +187,6 @@ static bool read_module(module *module, const void *bytes, size_t size)
     module->facts = usm_calloc(module->bound + 1, sizeof *module->facts);
     if (module->facts == NULL) {
         return false;
-    }
-    for (size_t i = 0; i <= module->bound; i++) {
-        module->facts[i].layout.alignment = 1;
     }
     for (size_t i = HEADER; i < module->n; i += length(module, i)) {
         unsigned op = opcode(module, i), at = result_word(op);

@@ -1,6 +1,7 @@
 #include "handle.h"
 
 #include "core/base/sync.h"
+#include "core/layout/dtype.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -153,6 +154,27 @@ usm_status usm_handle_read(const void *bytes, size_t n, usm_share_handle *handle
             "are for processes of one machine that run at the same time");
     }
     return USM_OK;
+}
+
+bool usm_handle_is_within(const usm_share_handle *handle)
+{
+    int64_t size, low, high;
+    if (handle->dtype >= USM_DTYPES || handle->ndim > USM_MAX_NDIM ||
+        usm_layout_size(handle->ndim, handle->dims, usm_dtype_table[handle->dtype].itemsize, &size, NULL) !=
+            USM_OK) {
+        return false;
+    }
+    if (handle->offset < 0 || (uint64_t)handle->offset > handle->nbytes ||
+        (handle->rule == USM_SHARE_NOTHING && handle->nbytes > 0)) {
+        return false;
+    }
+    if (size == 0) {
+        return true;
+    }
+    /* As if the block began at address 0: what lies before it is beyond any address. */
+    return usm_dtype_span(handle->dtype, handle->ndim, handle->dims, handle->dims + handle->ndim, size,
+                          (const void *)(uintptr_t)handle->offset, &low, &high) &&
+           (uint64_t)high <= handle->nbytes - (uint64_t)handle->offset;
 }
 
 static usm_status dead(const usm_share_handle *handle, usm_error *error)

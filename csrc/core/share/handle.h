@@ -60,6 +60,8 @@ void usm_handle_seal(usm_share_handle *handle);
  * made before the machine was started.
  */
 usm_status usm_handle_read(const void *bytes, size_t n, usm_share_handle *handle, usm_error *error);
+/* Whether the array's type and layout are those of an array, and all of its elements lie in the block. */
+bool usm_handle_is_within(const usm_share_handle *handle);
 /* Whether this process made the handle, and not a process that it was forked from. */
 bool usm_handle_is_own(const usm_share_handle *handle);
 /* Whether the process that made the handle has ended. False where that cannot be known (containers). */

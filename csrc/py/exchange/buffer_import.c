@@ -49,10 +49,14 @@ usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, 
             view->format == NULL ? "B" : view->format, view->itemsize);
         return NULL;
     }
-    if (view->ndim > USM_MAX_NDIM || (view->suboffsets != NULL && view->ndim > 0)) {
+    if (view->ndim < 0 || view->ndim > USM_MAX_NDIM || (view->suboffsets != NULL && view->ndim > 0)) {
         PyErr_Format(PyExc_BufferError,
-                     "the buffer has %d dimensions%s; at most %d dimensions, without suboffsets, are allowed",
+                     "the buffer has %d dimensions%s; 0 to %d dimensions, without suboffsets, are allowed",
                      view->ndim, view->suboffsets == NULL ? "" : " with suboffsets", USM_MAX_NDIM);
+        return NULL;
+    }
+    if (view->ndim > 0 && view->shape == NULL) {
+        PyErr_Format(PyExc_BufferError, "the buffer has %d dimensions and no shape", view->ndim);
         return NULL;
     }
     PyObject *queue = usmpy_host_queue(state);
@@ -83,6 +87,9 @@ usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, 
     if (status == USM_OK &&
         !usm_dtype_span(dtype, view->ndim, shape, strides, size, view->buf, &low, &high)) {
         status = usm_error_set(&error, USM_BUFFER, "the buffer's strides reach beyond any address");
+    }
+    if (status == USM_OK && size > 0 && view->buf == NULL) {
+        status = usm_error_set(&error, USM_BUFFER, "the buffer has elements and no memory");
     }
     if (status == USM_OK) {
         status = usm_alloc_import(usmpy_queue_of(queue)->place, kind, (char *)view->buf + low,

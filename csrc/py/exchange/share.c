@@ -223,25 +223,6 @@ static PyObject *placement(usmpy_state *state, const usm_share_handle *handle, c
     return result;
 }
 
-/* Whether the elements lie in the block. */
-static bool is_within(const usm_share_handle *handle)
-{
-    int64_t size, low, high;
-    if (handle->dtype >= USM_DTYPES || handle->ndim > USM_MAX_NDIM ||
-        usm_layout_size(handle->ndim, handle->dims, usm_dtype_table[handle->dtype].itemsize, &size, NULL) !=
-            USM_OK) {
-        return false;
-    }
-    if (size == 0) {
-        return true;
-    }
-    /* As if the block began at address 0: what lies before it is beyond any address. */
-    return handle->offset >= 0 && (uint64_t)handle->offset < handle->nbytes &&
-           usm_dtype_span(handle->dtype, handle->ndim, handle->dims, handle->dims + handle->ndim, size,
-                          (const void *)(uintptr_t)handle->offset, &low, &high) &&
-           (uint64_t)high <= handle->nbytes - (uint64_t)handle->offset;
-}
-
 static PyObject *share_open(usmpy_state *state, PyObject *const *arguments)
 {
     usm_share_handle handle;
@@ -254,7 +235,7 @@ static PyObject *share_open(usmpy_state *state, PyObject *const *arguments)
         read_descriptors(state, arguments[1], &handle, descriptors) < 0) {
         return NULL;
     }
-    if (!is_within(&handle)) {
+    if (!usm_handle_is_within(&handle)) {
         PyErr_SetString(PyExc_ValueError, "the handle's array does not lie within its memory");
         return NULL;
     }

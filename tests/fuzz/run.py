@@ -1,0 +1,264 @@
+"""Builds and runs the fuzz targets: C functions that read what others wrote, with libFuzzer and sanitizers.
+
+    python tests/fuzz/run.py                          every target, for 20 seconds each
+    python tests/fuzz/run.py ptx spirv --seconds 600  fuzz_ptx.c and fuzz_spirv.c, for ten minutes each
+    python tests/fuzz/run.py ptx --input FILE         one input, such as one that a finding left
+    python tests/fuzz/run.py --corpus FOLDER          begins with FOLDER/TARGET too, and adds to it
+    python tests/fuzz/run.py --corpus FOLDER --merge  minimises those into tests/fuzz/corpus/TARGET.bin
+    python tests/fuzz/run.py --python 2000            the Python fuzzers, with 2000 examples a test
+
+Ends with 0 if nothing was found. A finding is printed with its stack, and its input is left in --findings.
+The C code is built by clang with AddressSanitizer and UndefinedBehaviorSanitizer. A corpus is one file a
+target, compressed by zlib: each input behind its length, two bytes with the lower one first. Inputs that once
+found something are in TARGET-found.bin, which --keep FILE adds to.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import os
+import pathlib
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+UNIT = runpy.run_path(str(ROOT / "tests" / "unit" / "run.py"))
+CORPUS = HERE / "corpus"
+SANITIZE = "-fsanitize=address,undefined"
+RECOVER = "-fno-sanitize-recover=all"
+LONGEST = 4096  # bytes of an input
+NEEDS_CUDA = {"ptx", "cubin"}  # their sources include cuda.h, the header alone
+
+
+def parse_arguments():
+    targets = sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.c"))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "names", nargs="*", help="targets; all of them if none is given: " + ", ".join(targets)
+    )
+    parser.add_argument("--seconds", type=int, default=20, help="that each target runs (default: 20)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count(), help="targets at once (default: processors)"
+    )
+    parser.add_argument("--corpus", type=pathlib.Path, help="a folder with one of inputs for each target")
+    parser.add_argument("--merge", action="store_true", help="minimise --corpus into tests/fuzz/corpus")
+    parser.add_argument("--input", type=pathlib.Path, help="run this one input of the one target named")
+    parser.add_argument(
+        "--keep", type=pathlib.Path, help="add this input to TARGET-found.bin of the one target"
+    )
+    parser.add_argument("--findings", type=pathlib.Path, default=ROOT / "build" / "findings")
+    parser.add_argument("--build-dir", help="keep what is built here, and build only what changed")
+    parser.add_argument("--cc", help="clang (default: the newest of clang, clang-14 and later)")
+    parser.add_argument("--python", type=int, metavar="EXAMPLES", help="run the Python fuzzers instead")
+    arguments = parser.parse_args()
+    for name in arguments.names:
+        if name not in targets:
+            parser.error(f"{name}: the targets are {', '.join(targets)}")
+    if arguments.merge and arguments.corpus is None:
+        parser.error("--merge: name the inputs with --corpus")
+    if (arguments.input or arguments.keep) and len(arguments.names) != 1:
+        parser.error("--input and --keep: name the one target that reads it")
+    arguments.names = arguments.names or targets
+    return arguments
+
+
+def find_clang(given):
+    names = [given] if given else ["clang", *(f"clang-{version}" for version in range(30, 13, -1))]
+    for name in names:
+        if shutil.which(name):
+            return name
+    sys.exit("clang was not found: apt-get install clang libclang-rt-dev, or name it with --cc")
+
+
+def compile_all(arguments, folder):
+    """The programs by target. Files that are older than their object are left as they are."""
+    clang = find_clang(arguments.cc)
+    flags = [*(flag for flag in UNIT["FLAGS"] if flag != "-Werror"), SANITIZE, RECOVER]
+    cuda = runpy.run_path(str(ROOT / "tests" / "cuda_drivers.py"))["header"]()
+    if cuda is None and NEEDS_CUDA & set(arguments.names):
+        sys.exit("cuda.h was not found, which the targets of CUDA include: install nvidia-cuda-runtime")
+    flags += [f"-I{UNIT['find_dlpack'](None)}", *([f"-I{cuda}"] if cuda else [])]
+    flags += [f"-I{place}" for place in (ROOT / "csrc", ROOT / "tests" / "unit", HERE, folder)]
+    embedded = folder / "kernels.c"
+    if not embedded.exists():
+        runpy.run_path(str(ROOT / "csrc" / "kernels" / "tools" / "embed.py"))["write"](embedded)
+    sources = [*UNIT["core_sources"](), embedded, UNIT["SUPPORT"]]
+    if cuda:
+        sources.append(ROOT / "csrc" / "backends" / "cuda" / "ptx.c")
+    targets = {name: HERE / f"fuzz_{name}.c" for name in arguments.names}
+    objects = {path: folder / f"{path.parent.name}_{path.stem}.o" for path in [*sources, *targets.values()]}
+    newest_header = max(path.stat().st_mtime for path in (ROOT / "csrc").rglob("*.h"))
+
+    def build(path):
+        made = objects[path]
+        if made.exists() and made.stat().st_mtime > max(path.stat().st_mtime, newest_header):
+            return
+        UNIT["run_command"]([clang, *flags, "-fsanitize=fuzzer-no-link", "-c", path, "-o", made])
+
+    def link(name):
+        linked, libraries = [objects[path] for path in sources], ["-lm", "-ldl"]
+        program = folder / f"fuzz_{name}"
+        UNIT["run_command"](
+            [
+                clang,
+                SANITIZE,
+                "-fsanitize=fuzzer",
+                "-pthread",
+                objects[targets[name]],
+                *linked,
+                *libraries,
+                "-o",
+                program,
+            ]
+        )
+        return program
+
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        list(pool.map(build, sorted(objects, key=lambda path: -path.stat().st_size)))
+        return dict(zip(targets, pool.map(link, targets), strict=True))
+
+
+def unpack(name, folder):
+    """Writes the inputs of the stored corpus into files, and those that once found something."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for stored in (CORPUS / f"{name}.bin", CORPUS / f"{name}-found.bin"):
+        data = zlib.decompress(stored.read_bytes()) if stored.exists() else b""
+        while data:
+            length = int.from_bytes(data[:2], "little")
+            given, data = data[2 : 2 + length], data[2 + length :]
+            (folder / hashlib.sha1(given).hexdigest()).write_bytes(given)
+
+
+def pack(stored, folder):
+    inputs = sorted((path.read_bytes() for path in folder.iterdir()), key=lambda given: (len(given), given))
+    CORPUS.mkdir(exist_ok=True)
+    packed = zlib.compress(b"".join(len(given).to_bytes(2, "little") + given for given in inputs), 9)
+    stored.write_bytes(packed)
+    return len(inputs), len(packed)
+
+
+def environment():
+    return {
+        **os.environ,
+        "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    }
+
+
+def run_program(program, options, folders):
+    # What is larger than 1 GiB, or takes longer than 10 s for 4 kB, is a finding too.
+    options = [f"-max_len={LONGEST}", "-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1", *options]
+    return subprocess.run(
+        [program, *options, *folders],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment(),
+    )
+
+
+def processor_seconds():
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def fuzz(name, program, arguments, temporary):
+    """Whether nothing was found, and what to print."""
+    folder = arguments.corpus / name if arguments.corpus else pathlib.Path(temporary) / name
+    unpack(name, folder)
+    arguments.findings.mkdir(parents=True, exist_ok=True)
+    prefix = f"-artifact_prefix={arguments.findings}/{name}-"
+    start, used = time.monotonic(), processor_seconds()
+    done = run_program(program, [f"-max_total_time={arguments.seconds}", prefix], [folder])
+    wall, used = time.monotonic() - start, processor_seconds() - used
+    counted = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stdout)
+    executions = int(counted.group(1)) if counted else 0
+    coverage = re.findall(r" cov: (\d+)", done.stdout)
+    good = done.returncode == 0
+    text = (
+        f"{name:<12} {executions:>10} executions  {wall:6.1f} s  {coverage[-1] if coverage else 0:>6} edges"
+        f"  {'ok' if good else f'exit {done.returncode}'}"
+    )
+    if arguments.jobs == 1:
+        text += f"  ({used:.0f} s of CPU)"
+    if not good:
+        dull = re.compile(
+            r"#\d+\s+[A-Zp]|\s+NEW_FUNC|INFO|stat::|NOTE|\s+Combine|\s*#\d+ .*(fuzzer::|libc|_start)"
+        )
+        lines = [line for line in done.stdout.splitlines() if line and not dull.match(line)]
+        text += "\n" + "\n".join("    " + line for line in lines[-60:])
+    return good, text
+
+
+def merge(name, program, arguments, temporary):
+    smallest = pathlib.Path(temporary) / f"merged-{name}"
+    smallest.mkdir()
+    folder = arguments.corpus / name
+    unpack(name, folder)
+    done = run_program(program, ["-merge=1"], [smallest, folder])
+    if done.returncode != 0:
+        return False, f"{name}: exit {done.returncode}\n{done.stdout[-2000:]}"
+    return True, "{:<12} {} inputs, {} bytes".format(name, *pack(CORPUS / f"{name}.bin", smallest))
+
+
+def keep(name, given):
+    stored = CORPUS / f"{name}-found.bin"
+    before = zlib.decompress(stored.read_bytes()) if stored.exists() else b""
+    data = given.read_bytes()
+    stored.write_bytes(zlib.compress(before + len(data).to_bytes(2, "little") + data, 9))
+
+
+def run_python(arguments):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE)]
+    return subprocess.call(command, env={**os.environ, "USMPY_FUZZ_EXAMPLES": str(arguments.python)})
+
+
+def main():
+    arguments = parse_arguments()
+    if arguments.python is not None:
+        return run_python(arguments)
+    if arguments.keep is not None:
+        keep(arguments.names[0], arguments.keep)
+        return 0
+    arguments.findings = arguments.findings.resolve()
+    with tempfile.TemporaryDirectory(prefix="usm-fuzz-") as temporary:
+        folder = pathlib.Path(arguments.build_dir or temporary).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        start = time.monotonic()
+        try:
+            programs = compile_all(arguments, folder)
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            return 1
+        print(f"{'build':<12} {time.monotonic() - start:6.1f} s", flush=True)
+        if arguments.input is not None:
+            done = run_program(programs[arguments.names[0]], [], [arguments.input])
+            print(done.stdout)
+            return int(done.returncode != 0)
+        work = merge if arguments.merge else fuzz
+        failed = []
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            runs = {
+                pool.submit(work, name, program, arguments, temporary): name
+                for name, program in programs.items()
+            }
+            for run in concurrent.futures.as_completed(runs):
+                good, text = run.result()
+                print(text, flush=True)
+                failed += [] if good else [runs[run]]
+    print(f"found something: {' '.join(sorted(failed))}" if failed else "nothing was found")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
