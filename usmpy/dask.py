@@ -96,7 +96,7 @@ def register_array_functions() -> None:
 
 
 class _AfterImport:
-    """A finder of modules that calls a function after each of some modules; Dask has no entry point for it."""
+    """A finder of modules that calls functions after modules. Dask has no entry points for these."""
 
     def __init__(self, functions: dict[str, Callable[[], None]]) -> None:
         self.functions = functions
