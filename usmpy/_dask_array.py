@@ -164,3 +164,6 @@ class Backend(ArrayBackendEntrypoint):
     @property
     def default_bit_generator(self) -> type[Random]:
         return Random
+
+
+register()

@@ -87,9 +87,7 @@ def register_serialization() -> None:
 
 
 def register_array_functions() -> None:
-    from . import _dask_array
-
-    _dask_array.register()
+    from . import _dask_array  # noqa: F401 (registers at its end, also where it is what imports dask.array)
 
 
 # The entry points.

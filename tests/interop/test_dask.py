@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 
+import cuda_drivers
 import numpy as np
 import pytest
 from libraries import have
@@ -189,7 +190,13 @@ import dask.array
 assert "usmpy._dask_array" in sys.modules
 assert not [finder for finder in sys.meta_path if type(finder).__module__ == "usmpy.dask" and finder.functions]
 """
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "USMPY_DEVICE": "host"})
+    first = """
+import usmpy._dask_array
+from dask.array.dispatch import numel_lookup
+assert usmpy.USMArray in numel_lookup._lookup
+"""
+    for script in (code, first):
+        subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "USMPY_DEVICE": "host"})
     names = {(point.group, point.value) for point in importlib.metadata.distribution("usmpy").entry_points}
     assert ("dask.sizeof", "usmpy.dask:register") in names
     assert ("dask.array.backends", "usmpy.dask:Backend") in names
@@ -248,3 +255,226 @@ def test_several_arrays_have_buffers_of_their_own():
     frames = dumps({"data": {"x": to_serialize(x), "y": to_serialize([x, x])}})
     prelude = memoryview(_add_frames_header(frames)[0][0]).cast("B")[:8].cast("Q")[0]
     assert prelude < x.nbytes
+
+
+# CUDA devices: UCXX takes frames in their memory, and dask-cuda spills them to the host.
+
+
+@pytest.fixture
+def gpu():
+    devices = usmpy.get_devices("cuda")
+    if not devices:
+        pytest.skip(cuda_drivers.missing() or "there is no CUDA device: see usmpy.diagnose()")
+    return devices[0]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "bfloat16"])
+def test_frames_of_a_gpu(gpu, dtype):
+    x = usmpy.zeros((64, 30), dtype=dtype, device=gpu)
+    x.queue.memcpy(x, bytes(range(128)) * (x.nbytes // 128))
+    for array in (x, x.T, x[:, ::2]):
+        header, frames = serialize(array, serializers=("cuda", "dask"))
+        assert header["serializer"] == "cuda"
+        (frame,) = frames
+        assert frame.__cuda_array_interface__["typestr"] == "|u1"
+        assert (frame.data_ptr == array.data_ptr) == (array.shape != (64, 15))
+        y = deserialize(header, frames, deserializers=("cuda", "dask"))
+        assert (y.data_ptr, y.dtype, y.shape, y.device) == (frame.data_ptr, array.dtype, array.shape, gpu)
+        assert y.tobytes() == array.tobytes()
+        foreign = usmpy.empty(frame.nbytes, dtype="uint8", device=gpu)  # as UCXX receives it
+
+        class Buffer:
+            __cuda_array_interface__ = foreign.__cuda_array_interface__
+
+        usmpy.copyto(foreign, frame)
+        foreign.wait()
+        z = deserialize(header, [Buffer()], deserializers=("cuda", "dask"))
+        assert (z.data_ptr, z.tobytes()) == (foreign.data_ptr, array.tobytes())
+        del y, z
+
+
+def test_frames_of_a_gpu_are_finished(gpu):
+    x = usmpy.zeros(1000, dtype="int32", queue=usmpy.Queue(gpu))
+    gate = threading.Event()
+    x.queue.host_task(lambda x: gate.wait(60), x)
+    x.queue.fill(x, 3)
+    threading.Timer(0.05, gate.set).start()
+    header, (frame,) = serialize(x, serializers=("cuda",))
+    assert gate.is_set()
+    assert set(frame.asnumpy().tolist()) == {0, 3}
+
+
+def test_what_has_no_memory_of_a_gpu_goes_through_the_host(gpu):
+    for x in (usmpy.arange(3, device="host"), usmpy.zeros((0, 3), device=gpu)):
+        header, frames = serialize(x, serializers=("cuda", "dask"))
+        assert header["serializer"] == "dask"
+        y = deserialize(header, frames)
+        assert (y.device, y.shape, y.tolist()) == (x.device, x.shape, x.tolist())
+
+
+def test_spilling_from_a_gpu_to_the_host(gpu):
+    """What dask-cuda does when the memory of a GPU is short."""
+    x = usmpy.asarray(VALUES, device=gpu, dtype="float32")
+    header, frames = serialize(x, serializers=("dask", "pickle"), on_error="raise")
+    assert [memoryview(frame).nbytes for frame in frames][1:] == [x.nbytes]
+    y = deserialize(header, frames)
+    assert (y.device, y.dtype, y.tolist()) == (gpu, x.dtype, x.tolist())
+    assert y.data_ptr != x.data_ptr
+
+
+def test_spilling_by_dask_cuda(gpu, tmp_path):
+    host_file = have("dask_cuda.device_host_file", COMMAND)
+    objects = have("dask_cuda.get_device_memory_objects", COMMAND)
+    assert host_file.is_device_object(usmpy.zeros(1, device=gpu))
+    assert not host_file.is_device_object(usmpy.zeros(1, device="host"))
+    store = host_file.DeviceHostFile(
+        worker_local_directory=str(tmp_path), device_memory_limit=1000, memory_limit=1000
+    )
+    arrays = {f"x{i}": usmpy.full(100, i, dtype="float32", device=gpu) for i in range(6)}  # 400 bytes each
+    (found,) = objects.get_device_memory_ids([arrays["x0"]])
+    assert found.nbytes == 400
+    for name, x in arrays.items():
+        store[name] = x
+    assert set(store.device) == {"x4", "x5"}
+    assert len(store.host) + len(store.disk) == 4
+    assert len(store.disk) > 0  # from the host to the disk
+    for i, name in enumerate(arrays):
+        assert (store[name].device, set(store[name].tolist())) == (gpu, {i})
+
+
+# A cluster of two processes.
+
+CLUSTER = pytest.mark.leaves_objects("the client and the scheduler release graphs and their arrays later")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this file
+    with (
+        dask.config.set({"temporary-directory": str(tmp_path_factory.mktemp("dask"))}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="400 MB"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.fixture
+def workers(client):
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def facts(x):
+    return type(x) is usmpy.USMArray, x.device.filter_string, x.data_ptr % 64, x.flags.writable, os.getpid()
+
+
+@CLUSTER
+@SUITED
+def test_chunks_go_from_worker_to_worker(client, workers, device):
+    first, second = workers
+    x = client.submit(usmpy.arange, 300_000, dtype="float64", device=device, workers=[first], pure=False)
+    there = client.submit(facts, x, workers=[first], pure=False).result()
+    here = client.submit(facts, x, workers=[second], pure=False).result()
+    assert here[-1] != there[-1]
+    assert here[:2] == there[:2] == (True, device.filter_string)
+    assert here[3]
+    if device.backend == "host":
+        assert here[2] == 16  # the second frame has a buffer of its own, in which the array stays
+    y = x.result()
+    assert (y.device, y.tolist()[-1]) == (device, 299_999)
+    both = client.submit(lambda pair: [float(part[-1]) for part in pair], [x, x], workers=[second], pure=False)
+    assert both.result() == [299_999.0, 299_999.0]
+
+
+@CLUSTER
+@SUITED
+def test_arrays_over_a_cluster(client, device):
+    n = np.random.default_rng(1).random((400, 300))
+    x = on(device, n, (100, 150))
+    for result, expected in (
+        (x + 1, n + 1),
+        (x.mean(axis=0), n.mean(axis=0)),
+        (x.std(), n.std()),
+        (x.argmax(axis=1), n.argmax(axis=1)),
+        (x.rechunk((400, 30)).cumsum(axis=1), n.cumsum(axis=1)),
+        (da.concatenate([x, x]), np.concatenate([n, n])),
+        (x @ x.T, n @ n.T),
+        (x[::3, 10:20], n[::3, 10:20]),
+        (x.map_blocks(lambda b: b * 2), n * 2),
+    ):
+        kept = client.persist(result)
+        assert type(result._meta) is usmpy.USMArray
+        found = client.gather(client.map(facts, distributed.futures_of(kept), pure=False))
+        assert {fact[:2] for fact in found} == {(True, device.filter_string)}
+        computed = result.compute()
+        assert type(computed) is usmpy.USMArray
+        np.testing.assert_allclose(computed.asnumpy(), expected)
+
+
+def heat(b):
+    c = b.copy()
+    c[1:-1, 1:-1] += 0.2 * (b[2:, 1:-1] + b[:-2, 1:-1] + b[1:-1, 2:] + b[1:-1, :-2] - 4 * b[1:-1, 1:-1])
+    return c
+
+
+@CLUSTER
+@SUITED
+def test_stencils_and_zarr(client, device, tmp_path):
+    n = np.random.default_rng(2).random((64, 48))
+    expected = da.from_array(n, chunks=32).map_overlap(heat, depth=1, boundary="reflect").compute()
+    x = on(device, n, 32).map_overlap(heat, depth=1, boundary="reflect")
+    x.to_zarr(str(tmp_path / "x.zarr"))
+    stored = zarr.open_array(str(tmp_path / "x.zarr"), mode="r")
+    assert stored.chunks == (32, 32)
+    np.testing.assert_allclose(stored[:], expected)
+    y = da.from_zarr(str(tmp_path / "x.zarr")).to_backend("usmpy", device=device)
+    found = client.gather(client.map(facts, distributed.futures_of(client.persist(y)), pure=False))
+    assert {fact[:2] for fact in found} == {(True, device.filter_string)}
+    np.testing.assert_allclose(y.compute().asnumpy(), expected)
+
+
+@CLUSTER
+def test_creation_on_workers(client):
+    with dask.config.set({"array.backend": "usmpy"}):
+        x = da.random.default_rng(1).normal(size=(100, 100), chunks=50) * 0 + da.ones((100, 100), chunks=50)
+        y = da.random.random((10, 10), chunks=5)
+    total = x.sum().compute()
+    assert (type(total), total.item()) == (usmpy.USMArray, 10_000)
+    assert type(y._meta) is type(y.compute()) is usmpy.USMArray
+
+
+@CLUSTER
+def test_workers_spill_arrays_to_disk(client, workers):
+    """Twice the memory that a worker keeps; distributed measures it by the sizes of dask.sizeof."""
+    x = [
+        client.submit(usmpy.full, (2_500_000,), float(i), device="host", workers=workers[:1], pure=False)
+        for i in range(30)  # 20 MB each
+    ]
+    distributed.wait(x)
+    spilled = client.run(lambda dask_worker: len(dask_worker.data.slow), workers=workers[:1])
+    assert spilled[workers[0]] > 5
+    values = client.gather([client.submit(lambda x: (float(x[0]), float(x[-1]), x.shape), part) for part in x])
+    assert values == [(float(i), float(i), (2_500_000,)) for i in range(30)]
+
+
+@CLUSTER
+def test_a_kernel_of_ones_own(client):
+    def launch(kernel, x):
+        y = usmpy.empty_like(x)
+        kernel[usmpy.Range(x.size)](x, y)
+        return y
+
+    source = """
+    kernel void twice(global const int *x, global int *y) {
+        size_t i = get_global_id(0);
+        y[i] = 2 * x[i];
+    }"""
+    kernel = usmpy.Program(source, device="host").twice
+    x = on("host", np.arange(10, dtype="int32"), 5)
+    y = da.map_blocks(lambda b, kernel: launch(kernel, b), x, kernel=kernel, dtype="int32", meta=x._meta)
+    assert y.compute().tolist() == list(range(0, 20, 2))
+    gc.collect()
