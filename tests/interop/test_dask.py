@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import os
+import pathlib
 import subprocess
 import sys
 import threading
@@ -127,7 +128,11 @@ def test_creation_functions_of_the_backend(call):
     for chunk in chunks(result):
         assert type(chunk) is usmpy.USMArray
         assert chunk.device == usmpy.Device()
-    assert (result.shape, result.chunks, result.dtype) == (expected.shape, expected.chunks, expected.dtype.name)
+    assert (result.shape, result.chunks, result.dtype) == (
+        expected.shape,
+        expected.chunks,
+        expected.dtype.name,
+    )
     if "random" not in call and "empty" not in call:
         assert result.compute(scheduler="sync").tolist() == expected.compute(scheduler="sync").tolist()
 
@@ -233,7 +238,9 @@ def test_frames_of_views(device):
     y = usmpy.broadcast_to(x[:, :1], (2, 3, 4, 5))
     header, frames = serialize(y)
     assert memoryview(frames[1]).nbytes == x[:, :1].nbytes
-    np.testing.assert_array_equal(deserialize(header, frames).asnumpy(), np.broadcast_to(n[:, :1], (2, 3, 4, 5)))
+    np.testing.assert_array_equal(
+        deserialize(header, frames).asnumpy(), np.broadcast_to(n[:, :1], (2, 3, 4, 5))
+    )
 
 
 def test_pending_work_is_in_the_frames():
@@ -355,7 +362,7 @@ def client(tmp_path_factory):
     with (
         dask.config.set({"temporary-directory": str(tmp_path_factory.mktemp("dask"))}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="400 MB"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="400 MB"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -386,7 +393,9 @@ def test_chunks_go_from_worker_to_worker(client, workers, device):
         assert here[2] == 16  # the second frame has a buffer of its own, in which the array stays
     y = x.result()
     assert (y.device, y.tolist()[-1]) == (device, 299_999)
-    both = client.submit(lambda pair: [float(part[-1]) for part in pair], [x, x], workers=[second], pure=False)
+    both = client.submit(
+        lambda pair: [float(part[-1]) for part in pair], [x, x], workers=[second], pure=False
+    )
     assert both.result() == [299_999.0, 299_999.0]
 
 
@@ -427,7 +436,7 @@ def test_stencils_and_zarr(client, device, tmp_path):
     n = np.random.default_rng(2).random((64, 48))
     expected = da.from_array(n, chunks=32).map_overlap(heat, depth=1, boundary="reflect").compute()
     x = on(device, n, 32).map_overlap(heat, depth=1, boundary="reflect")
-    x.to_zarr(str(tmp_path / "x.zarr"))
+    x.to_backend("numpy").to_zarr(str(tmp_path / "x.zarr"))  # zarr takes arrays of NumPy alone
     stored = zarr.open_array(str(tmp_path / "x.zarr"), mode="r")
     assert stored.chunks == (32, 32)
     np.testing.assert_allclose(stored[:], expected)
@@ -457,7 +466,9 @@ def test_workers_spill_arrays_to_disk(client, workers):
     distributed.wait(x)
     spilled = client.run(lambda dask_worker: len(dask_worker.data.slow), workers=workers[:1])
     assert spilled[workers[0]] > 5
-    values = client.gather([client.submit(lambda x: (float(x[0]), float(x[-1]), x.shape), part) for part in x])
+    values = client.gather(
+        [client.submit(lambda x: (float(x[0]), float(x[-1]), x.shape), part) for part in x]
+    )
     assert values == [(float(i), float(i), (2_500_000,)) for i in range(30)]
 
 
@@ -478,3 +489,21 @@ def test_a_kernel_of_ones_own(client):
     y = da.map_blocks(lambda b, kernel: launch(kernel, b), x, kernel=kernel, dtype="int32", meta=x._meta)
     assert y.compute().tolist() == list(range(0, 20, 2))
     gc.collect()
+
+
+def test_the_example(tmp_path):
+    """A plate of 8 times the memory of a worker, here of 2 MB."""
+    example = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples" / "dask_heat.py"
+    options = [
+        "--memory-limit",
+        "2MB",
+        "--rounds",
+        "2",
+        "--steps",
+        "8",
+        "--output",
+        str(tmp_path / "heat.png"),
+    ]
+    done = subprocess.run([sys.executable, example, *options], check=True, capture_output=True, text=True)
+    assert "times the memory of a worker" in done.stdout
+    assert (tmp_path / "heat.png").stat().st_size > 1000
