@@ -170,8 +170,6 @@ def device_apart() -> usmpy.Device | None:
 
 def copied() -> Batch:
     """One copy of as many bytes into memory that is new each time, as a receiver has it."""
-    import numpy
-
     x = numpy_chunk()
 
     def batch(runs: int) -> float:

