@@ -38,7 +38,7 @@ PAGES = sorted(
 )
 # What an environment of the tests may lack: GPUs and their libraries, SYCL (2.9 GB), Dask and
 # Ray (with_processes.py).
-MAY_LACK = {"cuda", "cupy", "dask.array", "distributed", "dpctl", "dpnp", "ray", "zarr"}
+MAY_LACK = {"cuda", "cupy", "dask.array", "distributed", "dpctl", "dpnp", "nccl.core", "ray", "zarr"}
 
 
 def run_page(page, folder, **environment):

@@ -163,9 +163,9 @@ def test_sorts(backend, device):
             np.testing.assert_array_equal(indices, shape[axis] - 1 - np.flip(back, axis))
         else:
             np.testing.assert_array_equal(indices, np.argsort(a, axis=axis, kind="stable"))
-        flat = a.ravel()
-        if flat.size:
-            same(usmpy.unique_values(x), np.unique(flat))
+        # NumPy 2.4's other sort, which np.unique uses, is wrong for float16 on processors with AVX-512.
+        flat = np.sort(a, axis=None, kind="stable")
+        same(usmpy.unique_values(x), flat[np.concatenate([[True], flat[1:] != flat[:-1]])[: flat.size]])
 
 
 def test_products(backend, device):
