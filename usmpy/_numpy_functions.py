@@ -17,6 +17,7 @@ import usmpy
 
 from ._core import USMArray
 from ._numpy_composed import CREATIONS, FUNCTIONS, REDUCTIONS, UNSET, finish, reduce, refused, typed
+from ._numpy_ordered import FUNCTIONS as ORDERED
 
 # NumPy's name, ours, NumPy's parameters: those before the | are passed by position. `!` marks a parameter
 # whose default alone is allowed, `~` one that changes nothing here. finish() writes to `out`.
@@ -135,7 +136,7 @@ def _of_numpy(name: str) -> Any:
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     _of_numpy(name): _from_table(name, ours, parameters)
     for name, ours, parameters in (line.split(maxsplit=2) for line in _TABLE.strip().splitlines())
-} | {_of_numpy(name): call for name, call in FUNCTIONS.items()}
+} | {_of_numpy(name): call for name, call in {**FUNCTIONS, **ORDERED}.items()}
 _CREATIONS = {_of_numpy(name): call for name, call in CREATIONS.items()}
 
 

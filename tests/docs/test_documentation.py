@@ -36,8 +36,9 @@ PAGES = sorted(
     if path.name not in ELSEWHERE
     and any(not OPT_IN & set(block.needs) for block in pages.blocks(path.read_text(encoding="utf-8")))
 )
-# What an environment of the tests may lack: GPUs and their libraries, SYCL (2.9 GB), Ray (with_processes.py).
-MAY_LACK = {"cuda", "cupy", "dpctl", "dpnp", "nccl.core", "ray"}
+# What an environment of the tests may lack: GPUs and their libraries, SYCL (2.9 GB), Dask and
+# Ray (with_processes.py).
+MAY_LACK = {"cuda", "cupy", "dask.array", "distributed", "dpctl", "dpnp", "nccl.core", "ray", "zarr"}
 
 
 def run_page(page, folder, **environment):

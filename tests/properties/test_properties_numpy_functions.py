@@ -58,7 +58,12 @@ CALLS = {
     np.less(x, y); np.greater_equal(x, row); np.unique(x);
     np.unique(x, return_counts=True, return_inverse=True, return_index=True); np.isin(x, y);
     np.searchsorted(np.sort(x, axis=None), y); np.searchsorted(np.sort(x, axis=None), y, side="right");
-    np.tril(np.atleast_2d(x), 1); np.triu(np.atleast_2d(x), k=-1); np.isin(x, y, invert=True)
+    np.tril(np.atleast_2d(x), 1); np.triu(np.atleast_2d(x), k=-1); np.isin(x, y, invert=True);
+    np.sort(np.partition(x, 0, axis=a), axis=a); np.partition(x, 0)[..., 0];
+    np.partition(x, -1, axis=None)[-1];
+    np.take_along_axis(x, np.argpartition(x, -1, axis=a), axis=a).max(axis=a); np.select([mask], [x]);
+    np.select([mask, x > y], [x, y], 3); np.digitize(x, np.unique(y)); np.digitize(x, [0, 1, 2], right=True);
+    np.digitize(x, np.flip(np.unique(y)))
     """,
     REAL: """
     np.add(x, y); np.add(x, 2); np.subtract(3, x); np.multiply(x, row); np.negative(x); np.positive(x);
@@ -69,7 +74,8 @@ CALLS = {
     np.add.outer(x, row); np.multiply.outer(x, y); np.subtract(x, y, order="F"); np.clip(x, -1, 3);
     np.clip(x, 0, None); np.clip(x, a_min=0, a_max=2); np.diff(x, axis=a); np.diff(x, n=2, axis=0);
     np.ptp(x, axis=a);
-    np.median(x); np.median(x, axis=a, keepdims=True); np.round(x); np.floor(x); np.ceil(x); np.trunc(x);
+    np.median(x); np.median(x, axis=a, keepdims=True); np.median(x, axis=(0, a)); np.round(x); np.floor(x);
+    np.histogram(x, bins=4, range=(-3, 3)); np.histogram(x, [-1.0, 0, 0.5, 9]); np.ceil(x); np.trunc(x);
     np.isclose(x, y); np.isclose(x, x + 1e-9, equal_nan=True); np.allclose(x, y); np.prod(x);
     np.prod(x, axis=a); np.where(mask, x, 0); np.less(np.float64(1), x); np.trace(np.atleast_2d(x));
     np.meshgrid(np.ravel(x), np.ravel(y)); np.meshgrid(np.ravel(x), indexing="ij")
@@ -99,13 +105,19 @@ CALLS = {
     np.expm1(x); np.floor_divide(x, 2); np.remainder(x, 3); np.divmod(x, 2);
     np.sqrt(x, out=np.zeros_like(x)); np.sqrt(x, where=mask, out=np.ones_like(x)); np.equal(x, x);
     np.reciprocal(x); np.astype(x, "int32", copy=True) if np.isfinite(x).all() else x;
-    np.nanargmax(np.nan_to_num(x)); np.nancumprod(x, axis=a)
+    np.nanargmax(np.nan_to_num(x)); np.nancumprod(x, axis=a); np.quantile(x, 0.3); np.nanmedian(x, axis=a);
+    np.percentile(x, [10, 50, 100], axis=a); np.quantile(x, 0.7, axis=a, method="lower", keepdims=True);
+    np.quantile(x, 0.4, method="higher"); np.percentile(x, 25, axis=a, method="nearest"); np.nanmedian(x);
+    np.nanquantile(x, [0.2, 0.9], axis=a, keepdims=True); np.nanpercentile(x, 60, axis=a, method="nearest");
+    np.quantile(x, 0.2, axis=(0, a), method="midpoint")
     """,
     ("int8", "uint8", "int64"): """
     np.bitwise_and(x, y); np.bitwise_or(x, 1); np.bitwise_xor(x, row); np.invert(x); np.left_shift(x, 1);
     np.right_shift(x, 1); np.floor_divide(x, 3); np.remainder(x, 5); np.power(x, 2); np.sum(x);
     np.cumsum(x, axis=a); np.round(x, 2); np.mean(x, axis=a); np.add.reduce(x, axis=a, dtype="int16");
-    np.multiply(x, 3); np.cumsum(x)
+    np.multiply(x, 3); np.cumsum(x); np.bincount(np.ravel(x % 5)); np.bincount(np.ravel(x & 3), minlength=7);
+    np.unravel_index(x & 7, (2, 4)); np.unravel_index(x & 7, (2, 4), order="F"); np.choose(x & 1, [x, y]);
+    np.ravel_multi_index((x & 1, y & 3), (2, 4)); np.ravel_multi_index((x & 1, 2), (2, 4), order="F")
     """,
 }
 ERRORS = (IndexError, ValueError, TypeError, OverflowError)
@@ -181,14 +193,14 @@ def test_numpys_functions_compute_with_usmpy(dtypes):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: np.histogram(x),
+        lambda x: np.gradient(x),
         lambda x: np.linalg.svd(x),
         lambda x: np.fmod(x, 2),
         lambda x: np.add.at(x, 0, 1),
         lambda x: np.save("x.npy", x),
         lambda x: np.frompyfunc(float, 1, 1)(x),
     ],
-    ids=["histogram", "svd", "fmod", "at", "save", "frompyfunc"],
+    ids=["gradient", "svd", "fmod", "at", "save", "frompyfunc"],
 )
 def test_what_usmpy_lacks_raises_and_names_the_way(call):
     # Not np.maximum.accumulate(x): NumPy 2.4 leaks an operand whose __array_ufunc__ raises there.
@@ -210,6 +222,11 @@ def test_what_usmpy_lacks_raises_and_names_the_way(call):
         (lambda x: np.add(x, 1, dtype="int8"), "does not allow float64 to"),
         (lambda x: np.multiply(x, 2, out=usmpy.ones(3, dtype="int8", device="host")), "int8"),
         (lambda x: np.stack([x], nothing=1), "nothing"),
+        (lambda x: np.quantile(x, 0.5, weights=x), "weights="),
+        (lambda x: np.histogram(x, 3, weights=x), "weights="),
+        (lambda x: np.histogram(x, "auto"), "bins='auto' is not supported"),
+        (lambda x: np.bincount(x), "x is 1-dimensional of float64"),
+        (lambda x: np.choose(usmpy.zeros(3, dtype="int8", device="host"), [x], mode="wrap"), "mode='wrap'"),
     ],
 )
 def test_arguments_that_are_refused(call, message):
@@ -226,6 +243,27 @@ def test_out_of_another_shape_is_refused():
     with pytest.raises(ValueError, match="needs initial"):
         np.max(x, where=x > 0)
     assert np.max(x, where=x > 5, initial=-1).tolist() == -1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: np.quantile(x, 1.5), "q is 1.5; values from 0 to 1 are allowed"),
+        (lambda x: np.percentile(x, 50, method="hazen"), "method is 'hazen'; one of linear, lower"),
+        (lambda x: np.partition(x, 3), "kth is 3; -3 to 2 is allowed"),
+        (lambda x: np.digitize(x, [0, 2, 1]), "bins neither increase nor decrease"),
+        (lambda x: np.histogram(x, [0, 2, 1]), "bins does not increase"),
+        (lambda x: np.histogram(x, 3, range=(2, 1)), "range is \\(2, 1\\)"),
+        (lambda x: np.bincount(-x), "x has -3; 0 and more are allowed"),
+        (lambda x: np.unravel_index(x, (3,)), "an index in indices is out of bounds; 0 to 2 is allowed"),
+        (lambda x: np.ravel_multi_index((x, 5), (4, 5)), "an index in multi_index is out of bounds"),
+        (lambda x: np.choose(x, [x, x]), "an index in a is out of bounds; 0 to 1 is allowed"),
+        (lambda x: np.select([x > 1], [x, x]), "1 conditions and 2 choices"),
+    ],
+)
+def test_values_that_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(usmpy.asarray([1, 2, 3], device="host"))
 
 
 def test_another_class_is_asked():

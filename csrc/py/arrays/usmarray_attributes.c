@@ -170,6 +170,12 @@ static PyObject *get_imag(PyObject *self, void *unused)
     return part_of((usmpy_array *)self, 1);
 }
 
+static PyObject *get_array_priority(PyObject *self, void *unused)
+{
+    (void)self, (void)unused;
+    return PyFloat_FromDouble(100.0);
+}
+
 /* Methods that arrays of other libraries have, as functions here. */
 #define MISSING(name, call)                                             \
     {                                                                   \
@@ -196,6 +202,7 @@ PyGetSetDef usmpy_array_getset[] = {
     {"real", get_real, NULL, USMPY_DOC_USMArray_real, NULL},
     {"imag", get_imag, NULL, USMPY_DOC_USMArray_imag, NULL},
     {"data_ptr", get_data_ptr, NULL, USMPY_DOC_USMArray_data_ptr, NULL},
+    {"__array_priority__", get_array_priority, NULL, USMPY_DOC_USMArray___array_priority__, NULL},
     {"__array_interface__", usmpy_array_array_interface, NULL, USMPY_DOC_USMArray___array_interface__, NULL},
     {"__cuda_array_interface__", usmpy_array_cuda_interface, NULL,
      USMPY_DOC_USMArray___cuda_array_interface__, NULL},
