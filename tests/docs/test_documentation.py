@@ -134,6 +134,7 @@ def test_unrun_shell_blocks_are_few_and_state_a_reason():
     assert left_out == {
         ("benchmarks/README.md", "a GPU"),
         ("benchmarks/README.md", "minutes"),  # .ci/run has them with --quick
+        ("docs/dask.md", "minutes"),  # tests/interop/test_dask.py runs it with a smaller plate
         ("tests/README.md", "minutes"),  # .ci/run has them
     }
     assert {need for _, need in left_out} <= set(pages.SHELL_NEEDS)

@@ -1,5 +1,6 @@
 """The release wheel that users install, built from the source distribution of a copy of the tree."""
 
+import configparser
 import importlib.util
 import json
 import os
@@ -253,7 +254,18 @@ def test_a_package_without_its_extension_says_so(site, tmp_path):
 
 def test_the_command_is_the_module(site):
     (points,) = site.glob("usmpy-*.dist-info/entry_points.txt")
-    assert points.read_text().split() == ["[console_scripts]", "usmpy", "=", "usmpy._cli:main"]
+    sections = configparser.ConfigParser()
+    sections.read_string(points.read_text())
+    assert dict(sections["console_scripts"]) == {"usmpy": "usmpy._cli:main"}
+
+
+def test_dask_finds_the_module_of_its_entry_points(site):
+    (points,) = site.glob("usmpy-*.dist-info/entry_points.txt")
+    sections = configparser.ConfigParser()
+    sections.read_string(points.read_text())
+    named = {sections[name]["usmpy"] for name in ("dask.sizeof", "dask.array.backends")}
+    assert named == {"usmpy.dask:register", "usmpy.dask:Backend"}
+    assert (site / "usmpy" / "dask.py").is_file()
 
 
 def dlpack_header():
