@@ -293,7 +293,8 @@ RARE = {
     "backends/host": "device library memory",
     "backends/opencl": "context device library native program status",
     "backends/level_zero": "context device library native program share status",
-    "backends/cuda": "context cublas device library native nvrtc program ptx share share_order staging status",
+    "backends/cuda": "context cublas device library native nvrtc program ptx share share_order staging"
+    " status",
 }
 RARE_FILES = {f"csrc/{folder}/{name}.c" for folder, names in RARE.items() for name in names.split()}
 LOOPS_OF_CPU = "builtin builtin_wide cast operate_loops operate_avx2 operate_avx512 sort"
