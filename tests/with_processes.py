@@ -34,7 +34,7 @@ DASK_TESTS = [
     "tests/interop/test_dask.py",
     "tests/docs/test_documentation.py",
     "-k",
-    "test_dask or docs/dask.md",
+    "test_dask or docs/dask.md or docs/scaling.md",
 ]
 # Installed without their requirements, which are older versions of dask: the tests need its stores alone.
 DASK_CUDA = ["dask-cuda>=26.2", "cuda-core", "cuda-bindings", "cuda-pathfinder", "nvidia-ml-py"]
