@@ -372,7 +372,7 @@ def client(tmp_path_factory):
     with (
         dask.config.set({"temporary-directory": str(tmp_path_factory.mktemp("dask"))}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="400 MB"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="700 MB"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -470,8 +470,8 @@ def test_creation_on_workers(client):
 def test_workers_spill_arrays_to_disk(client, workers):
     """Twice the memory that a worker keeps; distributed measures it by the sizes of dask.sizeof."""
     x = [
-        client.submit(usmpy.full, (2_500_000,), float(i), device="host", workers=workers[:1], pure=False)
-        for i in range(30)  # 20 MB each
+        client.submit(usmpy.full, (5_000_000,), float(i), device="host", workers=workers[:1], pure=False)
+        for i in range(30)  # 40 MB each
     ]
     distributed.wait(x)
     spilled = client.run(lambda dask_worker: len(dask_worker.data.slow), workers=workers[:1])
@@ -479,7 +479,7 @@ def test_workers_spill_arrays_to_disk(client, workers):
     values = client.gather(
         [client.submit(lambda x: (float(x[0]), float(x[-1]), x.shape), part) for part in x]
     )
-    assert values == [(float(i), float(i), (2_500_000,)) for i in range(30)]
+    assert values == [(float(i), float(i), (5_000_000,)) for i in range(30)]
 
 
 @CLUSTER
