@@ -1,5 +1,6 @@
 """Arrays that cross interpreters, and outlive the one that they come from."""
 
+import os
 import pathlib
 import pickle
 import sys
@@ -112,7 +113,7 @@ for gil in GILS:
     assert pickle.loads(pipe.read()).tolist() == list(range(100))
     shared = usmpy.share(usmpy.arange(100, device="host"))
     with shared.get_ipc_handle() as handle:
-        once(gil, HANDLE.format(data=bytes(handle), fds=handle.fds))
+        once(gil, HANDLE.format(data=bytes(handle), fds=tuple(map(os.dup, handle.fds))))
     assert shared[0].item() == 77
     if HAS_CTYPES[gil]:
         cycle(gil)
