@@ -78,7 +78,7 @@ COPIES = [
 # asked for ahead and without. What it takes, the processor takes to read memory in this way.
 GAPS = {"every other 64 bytes": 64, "every other 256 bytes": 256}
 AHEAD = {"raw C": 0, "raw C, 8 KiB ahead": 8 << 10}
-# These are also measured so many at a time: the last cache of large machines holds a part of what was copied.
+# These are also measured this many at a time: the last cache of large machines holds part of a copy.
 AGAIN = 10
 
 # On 16 MiB; x and y are float32, i an index array. None of them may be slower than the peer.

@@ -3,7 +3,7 @@
     python compute_peer.py N
 
 The Python is that of an environment where dpnp and Intel's runtime are installed. For each line "COUNT
-STATEMENT" of its input the program runs the statement so many times on Intel's OpenCL device, waits for the
+STATEMENT" of its input the program runs the statement that many times on Intel's OpenCL device, waits for the
 queue after each, and prints the seconds that they took, or nothing where dpnp has no such function. The
 arrays are those of compute.py for N elements.
 """

@@ -39,7 +39,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SMALL, LARGE = 8 << 10, 64 << 20  # bytes
 LAUNCHES = 100  # as in launch_raw.c
 PASSES = 16  # over all rows
-TRACED = 10  # loops of so many launches in one trace
+TRACED = 10  # loops of LAUNCHES launches that one trace records
 ELEMENTS = 1024
 HOST_ELEMENTS = 16 << 20
 SOURCE = """kernel void axpy(global const float *x, global float *y, float a, int n)
@@ -345,7 +345,7 @@ def measured(
             }
             candidates |= {peer.name: peer.batch(key) for peer in peers}
             some = {name: batch for name, batch in candidates.items() if batch is not None}
-            # Large, one run a batch: so many that each meets the memory while others leave it alone.
+            # Large, one run a batch: enough batches that some run while no other work uses the memory.
             few = max(2, rounds // (2 * PASSES))
             taken = timed_batches(some, few if key.endswith("large") else max(3, 4 * rounds // PASSES))
             known = every.setdefault(key, {name: [] for name in taken})

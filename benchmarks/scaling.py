@@ -5,10 +5,10 @@
     python benchmarks/scaling.py --json FILE     and the figures as JSON (- for standard output)
 
 The work is a stencil: a task for each chunk and step, which needs its neighbours' borders of the step before.
-Each worker has CHUNKS chunks. Tasks wait on the clock instead of computing, as the host does while a GPU works, so that
-more workers than processors run. `formula` says how long a step takes; `simulate` runs the same tasks through
-a scheduler that handles one message after another, with SimPy. Real clusters of one and two
-processes check both. Needs the packages dask, distributed and simpy, and mpi4py with its mpiexec for the figures of MPI.
+Each worker has CHUNKS chunks. Tasks wait for the clock instead of computing, as the host does while a GPU
+works. `formula` says how long a step takes; `simulate` runs the same tasks through a scheduler that handles
+one message after another, with SimPy. Real clusters of one and two processes check both. Needs the packages
+dask, distributed and simpy, and mpi4py with its mpiexec for the figures of MPI.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def median(values: list[float]) -> float:
 
 
 def measure_dask(quick: bool) -> tuple[Constants, list[dict[str, float]]]:
-    """The constants, and how long steps took on one and two workers, measured, simulated and by the formula."""
+    """The constants, and seconds of a step on one and two workers: measured, simulated, by the formula."""
     from distributed import Client, LocalCluster
 
     rounds, tasks = (3, 200) if quick else (15, 4000)
@@ -284,9 +284,7 @@ def print_constants(engines: dict[str, Constants]) -> None:
     print("| --- | --- | --- | --- | --- |")
     for name, c in engines.items():
         task = shown(c.task) if c.task else "none"
-        print(
-            f"| {name} | {task} | {shown(c.message)} | {c.bandwidth / 1e9:.2g} GB/s | {shown(c.launch)} |"
-        )
+        print(f"| {name} | {task} | {shown(c.message)} | {c.bandwidth / 1e9:.2g} GB/s | {shown(c.launch)} |")
 
 
 def print_checks(checks: list[dict[str, float]]) -> None:

@@ -22,7 +22,7 @@ from rich.table import Table
 
 BATCH_SECONDS = 0.004  # long against the clock, short against the weather
 
-Batch = Callable[[int], float]  # so many runs; the seconds that they took
+Batch = Callable[[int], float]  # takes a number of runs; returns the seconds that they took
 
 
 @dataclasses.dataclass

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * The loops compute c in blocks of this size, which dimension 1 of the range counts, row by row; dimension 2
- * counts the batch, and dimension 0 nothing. Columns: for elements of so many bytes.
+ * The loops compute c in blocks of this many rows, each of this many bytes. Dimension 1 of the range counts
+ * the blocks, row by row; dimension 2 counts the batch; dimension 0 is 1.
  */
 #define USM_MATMUL_BLOCK_ROWS 48
 #define USM_MATMUL_BLOCK_BYTES 512

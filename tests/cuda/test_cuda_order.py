@@ -365,7 +365,7 @@ def test_consumers_of_our_table_work_in_its_stream(peer, driver, device, whose):
 
 
 def test_a_loan_from_our_table_is_work_on_the_array(driver, device):
-    """Somebody's kernel in our stream, of which we are told nothing, comes before later uses elsewhere."""
+    """A kernel that another library put into our stream is ordered before later uses in other queues."""
     x = usmpy.zeros(N, dtype="int8", device=device)
     x.wait()
     loan = producers.DLTensor()

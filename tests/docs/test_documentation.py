@@ -37,7 +37,7 @@ PAGES = sorted(
     and any(not OPT_IN & set(block.needs) for block in pages.blocks(path.read_text(encoding="utf-8")))
 )
 # What an environment of the tests may lack: GPUs and their libraries, SYCL (2.9 GB), Ray (with_processes.py).
-MAY_LACK = {"cuda", "cupy", "dpctl", "dpnp", "ray"}
+MAY_LACK = {"cuda", "cupy", "dpctl", "dpnp", "nccl.core", "ray"}
 
 
 def run_page(page, folder, **environment):

@@ -1,4 +1,4 @@
-"""The formula of docs/scaling.md against its simulation (benchmarks/scaling.py), for many kinds of machines."""
+"""The formula of docs/scaling.md against its simulation (benchmarks/scaling.py), for many machines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_formula_and_the_simulation_agree(workers, seconds):
         constants = Constants(task=task, message=message, bandwidth=bandwidth, launch=1e-6)
         work = Work(seconds=seconds)
         expected, simulated = formula(constants, work, workers), simulate(constants, work, workers, 24)
-        # A worker that is about as busy as the scheduler waits for it now and then: the formula is a lower bound.
+        # A worker that is about as busy as the scheduler sometimes waits for it: a lower bound.
         busy = sorted([CHUNKS * seconds, workers * CHUNKS * task])
         slack = 1.1 if busy[0] < 0.2 * busy[1] else 2.0
         assert expected / 1.02 <= simulated <= slack * expected + 4 * task + 2 * message, (constants, workers)

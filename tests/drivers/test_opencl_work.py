@@ -119,7 +119,7 @@ COUNT = """kernel void one(global int *x, volatile global const int *flag)
 
 @pytest.mark.parametrize("in_order", [True, False], ids=["in order", "out of order"])
 def test_short_kernels_complete_without_a_waiter(device, in_order):
-    """Nobody is called back for what is over in a moment; a look now and then finds that it has ended."""
+    """No callback is registered for short tasks; a poll finds that they have completed."""
     queue = usmpy.Queue(device, in_order=in_order)
     x = usmpy.zeros(1, dtype="int32", usm_type="host", queue=queue)
     flag = usmpy.ones(1, dtype="int32", usm_type="host", queue=queue)

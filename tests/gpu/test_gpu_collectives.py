@@ -1,4 +1,4 @@
-"""Collectives between two processes, a GPU each: torch.distributed over NCCL, and nccl4py (docs/collectives.md)."""
+"""Collectives of two processes, a GPU each: torch.distributed over NCCL, and nccl4py."""
 
 from __future__ import annotations
 

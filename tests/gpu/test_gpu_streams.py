@@ -176,7 +176,7 @@ def test_managed_memory_without_a_stream_is_finished_data(device, late):
 
 
 def test_the_end_of_an_export_is_ordered(stream_peer, device, driver):
-    """The consumer's last kernel is still to come when both sides let go of the memory."""
+    """Both sides release the memory before the consumer's last kernel has run."""
     stream = stream_peer.stream()
     pointer = stream_peer.pointer(stream)
     x = floats(device, n=MANY)

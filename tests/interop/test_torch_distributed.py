@@ -1,4 +1,4 @@
-"""Collectives of torch.distributed on usmpy's memory: two processes with Gloo run the block of docs/collectives.md."""
+"""Collectives of torch.distributed on usmpy's memory: two processes with Gloo (docs/collectives.md)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def check(device):
     assert usmpy.sum(everyone, axis=1).tolist() == [3, 6]
 
     z = usmpy.zeros(3, dtype="float32", device=device)
-    request = dist.isend(torch.from_dlpack(z), dst=1) if rank == 0 else dist.irecv(torch.from_dlpack(z), src=0)
+    tensor = torch.from_dlpack(z)
+    request = dist.isend(tensor, dst=1) if rank == 0 else dist.irecv(tensor, src=0)
     request.wait()
     assert (z + 1).tolist() == [1, 1, 1]
 
