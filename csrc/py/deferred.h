@@ -17,8 +17,7 @@ int usmpy_deferred_start(PyObject *module);
  * A holder that owns a reference to an exception; NULL without an exception if memory is exhausted. GIL held.
  */
 void *usmpy_deferred_hold(USM_TAKES PyObject *object);
-/* The exception of a holder, borrowed; NULL if it is one of another interpreter, or of one that ended. GIL
- * held. */
+/* The exception of a holder, borrowed; NULL for one of another interpreter. GIL held. */
 PyObject *usmpy_deferred_object(void *holder);
 /* Schedules the release of the holder and its reference. Any thread, with or without the GIL, any lock. */
 void usmpy_deferred_release(void *holder);

@@ -27,8 +27,7 @@ typedef struct usmpy_interpreter {
     struct usmpy_interpreter *next; /* older */
 } usmpy_interpreter;
 
-/* The record of the calling thread's interpreter, which is made with its first import. NULL with MemoryError.
- */
+/* The record of the calling thread's interpreter, made with its first import. NULL with MemoryError. */
 usmpy_interpreter *usmpy_interpreter_enter(void);
 
 /* The record of a list. */
