@@ -28,7 +28,8 @@ class Tensor:
         self.address = address
 
     def __dlpack__(self, **_options) -> object:
-        return _new(self.address, _NAME, None)
+        address, self.address = self.address, None
+        return _new(address, _NAME, None)  # once: the consumer owns the tensor
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
