@@ -18,7 +18,7 @@ from tensor_addresses import tensor_of
 
 own = usmpy.arange(1000, device="host")
 own.queue.host_task(int)
-imported = usmpy.asarray(memoryview(bytearray(range(250))))
+imported = usmpy.asarray(memoryview(bytearray(range(250))), device="host")
 os.write({fd}, repr([tensor_of(view) for view in (own, own[::2], imported)]).encode())
 """
 IMPORT = """
