@@ -1,4 +1,4 @@
-"""Interface dicts and buffers with hostile members: refused with a plain error, or taken as they are told."""
+"""Interface dicts and buffers with hostile members: refused with a plain error, or taken as described."""
 
 import ctypes
 import gc
@@ -217,7 +217,7 @@ def test_buffers():
     [
         ({"ndim": -1}, "-1 dimensions; 0 to 64 dimensions"),
         ({"ndim": 65}, "65 dimensions; 0 to 64 dimensions"),
-        ({"shape": None}, "1 dimensions and no shape"),
+        ({"shape": None}, "no shape but ndim is 1"),
         ({"buf": None}, "elements and no memory"),
         ({"itemsize": -8}, "item size -8"),
     ],

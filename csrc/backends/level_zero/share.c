@@ -132,7 +132,7 @@ static ze_result_t open_handle(const usm_place *place, const share_bytes *bytes,
     return result;
 }
 
-/* The driver maps what the descriptor holds, and is told no size. */
+/* The driver maps what the descriptor holds: the call has no argument for the size. */
 static usm_status check_size(usm_place *place, const usm_shared_memory *memory, usm_error *error)
 {
     void *base = NULL;

@@ -56,7 +56,7 @@ usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, 
         return NULL;
     }
     if (view->ndim > 0 && view->shape == NULL) {
-        PyErr_Format(PyExc_BufferError, "the buffer has %d dimensions and no shape", view->ndim);
+        PyErr_Format(PyExc_BufferError, "the buffer has no shape but ndim is %d", view->ndim);
         return NULL;
     }
     PyObject *queue = usmpy_host_queue(state);
