@@ -51,6 +51,9 @@ from usmpy import _core  # noqa: E402
 MIB = 1 << 20
 PATIENCE = 100  # seconds that one wait may take
 PHASES = ("storm", "exchanges", "queues", "events")
+# Descriptors that may be new after a phase: usmpy keeps events that it exported, one for each block that had one
+# at the same time, and the driver of Level Zero in software takes memory in large files.
+KEPT = 32
 SOURCE = "kernel void add(global int *x, int n) { x[get_global_id(0)] += n; }"
 
 
@@ -87,8 +90,9 @@ def live_counts() -> dict[str, int]:
 
 
 def resident() -> int:
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    """Bytes of this process alone. Drivers in software keep the memory of their devices in files."""
+    with open("/proc/self/status") as status:
+        return int(next(line for line in status if line.startswith("RssAnon:")).split()[1]) * 1024
 
 
 _listing = threading.Lock()  # a listing has a descriptor of its own
@@ -420,7 +424,7 @@ def plot(watch, file, title):
     import matplotlib.pyplot as plt
 
     times = [sample[0] / 60 for sample in watch.samples]
-    named = {"resident memory (MiB)": 2, "open descriptors": 3, "threads": 4, "live objects of the core": 5}
+    named = {"anonymous memory (MiB)": 2, "open descriptors": 3, "threads": 4, "live objects of the core": 5}
     figure, axes = plt.subplots(len(named), sharex=True, figsize=(9, 9), layout="constrained")
     for axis, (name, column) in zip(axes, named.items(), strict=True):
         axis.plot(times, [s[column] / (MIB if column == 2 else 1) for s in watch.samples], linewidth=1)
@@ -483,7 +487,7 @@ def main() -> int:
         }
         if after != before:
             wrong.append(f"{name}: live objects {before} became {after}")
-        if more.total() > asked.threads:  # events for other processes are kept, as many as there ever were
+        if more.total() > KEPT:
             wrong.append(f"{name}: descriptors were left open: {dict(more)}")
         if figures[name]["grown_mib"] > asked.slack:
             wrong.append(f"{name}: resident memory grew by {figures[name]['grown_mib']} MiB")
