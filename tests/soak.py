@@ -51,8 +51,8 @@ from usmpy import _core  # noqa: E402
 MIB = 1 << 20
 PATIENCE = 100  # seconds that one wait may take
 PHASES = ("storm", "exchanges", "queues", "events")
-# Descriptors that may be new after a phase: usmpy keeps events that it exported, one for each block that had one
-# at the same time, and the driver of Level Zero in software takes memory in large files.
+# Descriptors that may be new after a phase: usmpy keeps events that it exported, one for each block that had
+# one at the same time, and the driver of Level Zero in software takes memory in large files.
 KEPT = 32
 SOURCE = "kernel void add(global int *x, int n) { x[get_global_id(0)] += n; }"
 
