@@ -42,6 +42,14 @@ def chain(in_order, fails, n, hold=False):
     return event, gate, kept
 
 
+def cause(event):
+    try:
+        event.wait()
+    except usmpy.UsmError as error:
+        return error.__cause__
+    raise AssertionError("no error came through the chain")
+
+
 def settled(before):
     deadline = time.monotonic() + 60
     while _core._live_counts() != before and time.monotonic() < deadline:
@@ -72,12 +80,7 @@ def run():
     # The first one fails, so that all others are skipped.
     event, gate, _ = chain(in_order=False, fails=True, n=N // 10)
     gate.set()
-    try:
-        event.wait()
-    except usmpy.UsmError as error:
-        assert isinstance(error.__cause__, Trouble)
-    else:
-        raise AssertionError("no error came through the chain")
+    assert isinstance(cause(event), Trouble)
     del event
     settled(before)
 
