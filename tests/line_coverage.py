@@ -56,9 +56,13 @@ def run(command: list[Any], **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 def build(tree: pathlib.Path, flags: str, link_flags: str = "") -> list[list[str]]:
-    """Copies the sources, builds them in place, and returns the commands of the compiler and the linker."""
+    """Copies the sources, builds them in place, and returns the commands of the compiler and the linker.
+
+    A build that exists stays, and gets the tests of today.
+    """
     log = tree / "commands.json"
     if log.exists():
+        shutil.copytree(ROOT / "tests", tree / "tests", ignore=sanitize.LEFT_BEHIND, dirs_exist_ok=True)
         return json.loads(log.read_text())
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(ROOT, tree, ignore=sanitize.LEFT_BEHIND)
