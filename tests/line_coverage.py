@@ -2,6 +2,7 @@
 
     python tests/line_coverage.py tests/cts tests/share     runs these tests, and prints the table
     python tests/line_coverage.py                           the suite, but documents, style and GPUs
+    python tests/line_coverage.py "tests/cts -k cuda"       the same with options of pytest
     python tests/line_coverage.py --sample 2 ...            at most 2 of the parameters of a test and a device
     python tests/line_coverage.py --report [--lines]        prints the table again, with the uncovered lines
 
@@ -273,7 +274,7 @@ def pytest_sessionfinish(session: Any) -> None:
 
 
 def record(tests: str, sample: int, limit: float) -> None:
-    """Runs the tests of one folder or file over the build with marks."""
+    """Runs the tests of one argument over the build with marks."""
     name = re.sub(r"\W+", "-", tests.removeprefix("tests/"))
     marks = PLACE / "marks.bin"
     marks.unlink(missing_ok=True)
@@ -289,11 +290,11 @@ def record(tests: str, sample: int, limit: float) -> None:
         "COVERAGE_FILE": str(PLACE / f"python.{name}"),
     }
     command = [sys.executable, "-m", "coverage", "run", f"--source={TREE / 'usmpy'}", "-m", "pytest", "-q"]
-    command += ["-p", "line_coverage", "-p", "no:cacheprovider", "--hypothesis-seed=1", tests]
+    command += ["-p", "line_coverage", "-p", "no:cacheprovider", "--hypothesis-seed=1", *shlex.split(tests)]
     began = time.monotonic()
     try:
         done = run(command, cwd=TREE, env=environment, timeout=limit)
-        last = done.stdout.strip().splitlines()[-1:]
+        last = [*done.stdout.strip().splitlines()[-1:], f"status {done.returncode}"]
         (PLACE / f"{name}.log").write_text(done.stdout)
     except subprocess.TimeoutExpired:
         last = [f"no end after {limit:g} s"]
@@ -381,7 +382,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("tests", nargs="*", help="folders or files of tests; one process runs each")
+    parser.add_argument(
+        "tests", nargs="*", help="folders or files, or one with options of pytest; a process runs each"
+    )
     parser.add_argument("--sample", type=int, default=1_000_000, help="parameters of one test and device")
     parser.add_argument("--timeout", type=float, default=7200, help="seconds for each argument")
     parser.add_argument("--fresh", action="store_true", help="forget the build and the results")

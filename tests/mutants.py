@@ -191,6 +191,8 @@ class Tests:
         status = self.server.stdout.readline().strip()
         if status == "0":
             return None
+        if status in ("2", "3", "4", "5"):  # interrupted, or no such test: it says nothing of the mutant
+            sys.exit(f"pytest ended with status {status}; its output is in {self.log}")
         output = self.log.read_text(errors="replace")
         named = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
         return f"{named[0] if named else tests[0][0]} ({status})"
@@ -210,12 +212,24 @@ class Workshop:
                 self.compile[command[command.index("-c") + 1]] = command
             elif "-shared" in command:
                 self.link = command
+        self.includers = self.read_includers()
         self.tests = Tests(self.tree)
-        self.includers: dict[str, list[str]] = collections.defaultdict(list)
+        self.changed = PLACE / "changed.txt"  # names the source that is changed now
+        if self.changed.exists():  # the last run was killed
+            self.restore(self.changed.read_text())
+
+    def read_includers(self) -> dict[str, list[str]]:
+        """The sources that include a header; kept beside the build, since the compiler is asked for each."""
+        path = PLACE / "includers.json"
+        if path.exists():
+            return json.loads(path.read_text())
+        found = collections.defaultdict(list)
         for source, command in self.compile.items():
             listed = run([*self.without_output(command), "-MM"], cwd=self.tree).stdout
             for header in re.findall(r"csrc/\S+\.(?:h|inc)", listed):
-                self.includers[header].append(source)
+                found[header].append(source)
+        path.write_text(json.dumps(found))
+        return found
 
     @staticmethod
     def without_output(command: list[str]) -> list[str]:
@@ -224,6 +238,12 @@ class Workshop:
 
     def objects(self, path: str) -> list[str]:
         return [path] if path in self.compile else self.includers.get(path, [])
+
+    def restore(self, path: str) -> None:
+        shutil.copy(ROOT / path, self.tree / path)
+        for name in self.objects(path):
+            run(self.compile[name], cwd=self.tree)
+        self.changed.unlink()
 
     def control(self, tests: list[tuple[str, float]]) -> None:
         """Stops if tests fail without a change."""
@@ -247,6 +267,7 @@ class Workshop:
         end = mutant.column + len(mutant.old)
         lines[mutant.line - 1] = line[: mutant.column] + mutant.new + line[end:]
         replaced: dict[str, bytes] = {}
+        self.changed.write_text(mutant.path)
         try:
             source.write_text("\n".join(lines))
             same = True
@@ -269,6 +290,7 @@ class Workshop:
             source.write_text(text)
             for name, content in replaced.items():
                 pathlib.Path(name).write_bytes(content)
+            self.changed.unlink()
 
 
 def draw(executed: dict[str, set[int]], chosen: list[str], seed: int) -> list[Mutant]:
