@@ -81,7 +81,7 @@ def variables() -> dict[str, str]:
 def install(
     interpreter: str, folder: pathlib.Path, environment: dict[str, str]
 ) -> tuple[pathlib.Path, pathlib.Path] | None:
-    """Copies the sources to `folder`/tree, and installs them in the environment `folder`/venv, made if missing.
+    """Copies the sources to `folder`/tree and installs them in the environment `folder`/venv.
 
     Returns the tree and the environment's interpreter; None if a command failed.
     """
@@ -111,7 +111,9 @@ def run(interpreter: str, conformance: bool, everything: bool) -> bool:
             runs = [([*test, *CHOSEN], environment)]
             if conformance:
                 runs.append(([*test, "tests/cts"], host))
-        return all(subprocess.run(command, cwd=tree, env=variables).returncode == 0 for command, variables in runs)
+        return all(
+            subprocess.run(command, cwd=tree, env=variables).returncode == 0 for command, variables in runs
+        )
 
 
 def main() -> int:

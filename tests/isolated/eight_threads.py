@@ -139,7 +139,7 @@ def release(chance):
     )()
     reference = weakref.ref(x)
     cells[chance.randrange(len(cells))] = new
-    del x, new
+    x = new = None
     seen = reference()
     assert seen is None or seen[0].item() in (0, 1)
     if chance.random() < 0.01:
@@ -231,7 +231,7 @@ if errors:
     raise errors[0]
 for queue in queues:
     queue.wait()
-del shared, queues, queue, threads, thread
+shared = queues = queue = threads = thread = None
 for kept in (cells, called, chosen):
     kept.clear()
 assert settled() == before, (before, settled())
