@@ -8,8 +8,8 @@
 USMPY_TEST_BACKENDS chooses other devices. The sources of CPython are the original archives in source packages
 of Debian, or of Ubuntu where Debian does not have the version; apt verifies their signatures. --source
 names an archive instead. Interpreters and environments are kept in ~/.cache/usmpy-pythons, and an interpreter
-that exists is used as it is. A build takes 5 minutes of two processors, and needs what CPython's own does: a C
-compiler, make, and the headers of OpenSSL, libffi, zlib, bzip2, xz and SQLite.
+that exists is used as it is. A build takes 5 minutes of two processors, and needs what CPython's own does:
+a C compiler, make, and the headers of OpenSSL, libffi, zlib, bzip2, xz and SQLite.
 
 With --tsan, Clang builds the interpreter and the extension with ThreadSanitizer, and
 tests/isolated/eight_threads.py runs for --seconds; arguments after -- add tests. CPython's own races are
