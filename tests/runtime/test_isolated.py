@@ -26,11 +26,21 @@ NOT_SANITIZED = {
     "leak_of_submissions": "memory that was freed is kept there for a while",
     "needs_libc_alone": "the sanitizers' libraries are needed there",
 }
+
+
+SLOW = {"chain_of_a_million": "it takes ten seconds"}
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    kinds = (pytest.mark.not_sanitized, NOT_SANITIZED), (pytest.mark.release, SLOW)
+    return [mark(reasons[name]) for mark, reasons in kinds if name in reasons]
+
+
 PARAMETERS = [
     pytest.param(
         script,
         id=script.stem,
-        marks=[pytest.mark.not_sanitized(NOT_SANITIZED[script.stem])] if script.stem in NOT_SANITIZED else [],
+        marks=marks(script.stem),
     )
     for script in SCRIPTS
 ]
