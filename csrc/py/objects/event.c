@@ -181,7 +181,6 @@ static PyObject *event_add_done_callback(PyObject *self, PyObject *fn)
     usmpy_deferred_poll();
     usm_event *earlier = NULL, *added = NULL;
     USMPY_BEGIN_CRITICAL_SECTION(self)
-        ;
         earlier = event->callback != NULL ? usm_event_retain(event->callback) : NULL;
     USMPY_END_CRITICAL_SECTION();
     int status = 0;
@@ -195,7 +194,6 @@ static PyObject *event_add_done_callback(PyObject *self, PyObject *fn)
         return status < 0 ? NULL : call_now(self, fn);
     }
     USMPY_BEGIN_CRITICAL_SECTION(self)
-        ;
         earlier = event->callback;
         event->callback = added;
     USMPY_END_CRITICAL_SECTION();
