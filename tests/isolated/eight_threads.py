@@ -44,7 +44,7 @@ def exchange(chance):
     assert usmpy.from_dlpack(kind(x, chance.choice([(1, 0), None]))).tolist() == list(range(n))
     assert memoryview(x)[n - 1] == n - 1
     memory = bytearray(8 * n)
-    y = usmpy.asarray(memory, copy=False)
+    y = usmpy.asarray(memory, copy=False, device="host")
     y[...] = 1
     y.wait()
     assert memory[-1] == 1
