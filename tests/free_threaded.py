@@ -36,7 +36,10 @@ SUITES = [(MIRROR, "testing"), (MIRROR, "sid"), (MIRROR, "trixie"), (UBUNTU, "re
 # Without drivers, so that what runs is the interpreter, the extension and the host's backend.
 FOLDERS = ["api", "cts", "exchange", "interop", "programs", "properties", "runtime", "share"]
 # Libraries that arrays are exchanged with. Those without a wheel for the interpreter are named and left out.
-LIBRARIES = ["jax", "pyarrow", "mpi4py", "pyopencl", "numba", "matplotlib", "rich", "dask"]
+LIBRARIES = [
+    *("jax", "pyarrow", "mpi4py", "mpich", "pyopencl", "intel-opencl-rt", "intel-cmplr-lib-rt"),
+    *("numba", "matplotlib", "rich", "dask"),
+]
 SUPPRESSIONS = "suppressions_free_threading.txt"  # of CPython's sources, kept beside the interpreter
 
 
