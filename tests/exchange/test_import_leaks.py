@@ -215,17 +215,25 @@ def collect():
     gc.collect()
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_nothing_leaks(name):
-    function, error = CALLS[name]
-    for _ in range(50):  # caches are filled, and free lists
-        call(function, error)
-    collect()
+def left_behind(function, error):
+    """The growth of the blocks of Python's memory over TIMES calls."""
     before = sys.getallocatedblocks()
     for _ in range(TIMES):
         call(function, error)
     producers._live.clear()
     collect()
     usmpy.empty(0)  # releases that wait for the GIL
-    left = sys.getallocatedblocks() - before
-    assert left < TIMES // 4, f"{left} blocks after {TIMES} calls"
+    return sys.getallocatedblocks() - before
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_leaks(name):
+    function, error = CALLS[name]
+    for _ in range(50):  # caches are filled, and free lists
+        call(function, error)
+    collect()
+    left = []
+    # A leak grows in each round. Other threads, and CPython's own caches, may allocate hundreds of blocks in one.
+    while not left or (left[-1] >= TIMES // 4 and len(left) < 3):
+        left.append(left_behind(function, error))
+    assert left[-1] < TIMES // 4, f"{left} blocks after {TIMES} calls each"
