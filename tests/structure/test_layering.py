@@ -599,7 +599,11 @@ STATE = {
         "usm_level_zero": "functions of the loader, found once",
         "usm_level_zero_guard": "the driver is in use, or was in the parent",
     },
-    "core/base/detach.c": {"detach_hook": "releases the GIL", "attach_hook": "takes it again"},
+    "core/base/detach.c": {
+        "detach_hook": "releases the GIL",
+        "attach_hook": "takes it again",
+        "poll_hook": "runs signal handlers",
+    },
     "core/base/library.c": {"folders": "where drivers of the Python environment are, set at import"},
     "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
     "core/share/handle.c": {"maker": "the boot and the process that handles name, read once"},
@@ -680,7 +684,12 @@ STATE = {
     "core/tasks/worker.c": {"here": "whose thread this is"},
     "core/tasks/unretrieved.c": {"reporter": "how reports of failures get to Python; atomic"},
     "py/objects/host_task.c": {"callbacks": "the queue that callbacks of events run in; atomic, made once"},
-    "py/wait.c": {"interrupted": "a wait was ended by a signal; atomic"},
+    "py/wait.c": {
+        "interrupted": "a wait was ended by a signal; atomic",
+        "kept": "the exception of a signal handler that a consumer may have dropped; atomic",
+        "kept_traceback": "its first traceback; the main thread's",
+        "kept_thread": "the main thread",
+    },
     "py/deferred.c": {
         "scheduled": "a visit of the main thread is under way",
         "ended": "the interpreter is",

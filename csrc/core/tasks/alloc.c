@@ -110,9 +110,11 @@ static usm_status allocate(usm_place *place, usm_kind kind, size_t block, void *
     if (status == USM_MEMORY) {
         usm_error_clear(error);
         void *thread = usm_detach();
-        usm_reclaim(place->context);
+        status = usm_reclaim(place->context, usm_detach_poll, &thread, error);
         usm_attach(thread);
-        status = ask_driver(place, kind, block, out, zeroed, error);
+        if (status == USM_OK) {
+            status = ask_driver(place, kind, block, out, zeroed, error);
+        }
     }
     return status;
 }

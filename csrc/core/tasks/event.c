@@ -13,11 +13,11 @@
 
 #include <string.h>
 
-/* How often a blocked thread checks for signals: the longest time until Ctrl-C has an effect. */
-#define POLL_NS 50000000
+/* How often a blocked thread checks for signals. */
+#define POLL_NS 20000000
 /*
  * Budgets of usm_backend.event_wait: while the GIL is held, the time of a small launch; without it, less
- * than POLL_NS.
+ * than the 50 ms after which Ctrl-C must have an effect.
  */
 #define PEEK_NS 8000
 #define WAIT_NS 40000000
@@ -487,6 +487,8 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
         return usm_error_set(error, USM_DEADLOCK,
                              "this task cannot wait for an event that itself waits for this task");
     }
+    /* Not restarted by a wake-up: other events wake this thread too, and must not keep it from polling. */
+    int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
     const usm_backend *backend = event->queue->backend;
     if (backend->event_wait != NULL && deadline_ns == INT64_MAX) {
         backend->event_wait(event, WAIT_NS);
@@ -503,8 +505,6 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     pthread_mutex_unlock(&leaf->mutex);
     usm_completion_hurry(event);
     pthread_mutex_lock(&leaf->mutex);
-    /* Not restarted by a wake-up: other events wake this thread too, and must not keep it from polling. */
-    int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
     while (!usm_event_ended(event)) {
         int64_t now = poll != NULL || deadline_ns != INT64_MAX ? usm_clock_ns() : 0;
         if (now >= deadline_ns) {

@@ -164,9 +164,10 @@ void usm_queues_report(void);
 
 /*
  * Waits for what the driver has of the context's work, ten seconds at most, so that the memory it holds comes
- * back. Work of the host is left alone. No lock, no GIL.
+ * back. Work of the host is left alone. Fails with USM_INTERRUPTED alone. No lock, no GIL.
  */
-void usm_queues_finish_in_driver(usm_context *context);
+usm_status usm_queues_finish_in_driver(usm_context *context, usm_wait_poll poll, void *argument,
+                                       usm_error *error);
 /* For core/tasks/fork.c only. The first: registry lock held. The second: in the child, with no lock held. */
 void usm_queues_fork(usm_fork_phase phase);
 void usm_queues_after_fork(void);

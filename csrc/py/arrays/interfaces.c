@@ -49,7 +49,7 @@ int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
      * A failure still counts as not retrieved: consumers such as mpi4py and NumPy drop the exception and try
      * the next protocol, which has to raise it again.
      */
-    if (usmpy_peek_alloc(array->state, array->alloc, usmpy_foreign_access(array)) < 0) {
+    if (usmpy_wait_buffer(array->state, array->alloc, usmpy_foreign_access(array)) < 0) {
         return -1;
     }
     usmpy_trace_export(array, "buffer");
