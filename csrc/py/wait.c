@@ -31,11 +31,11 @@ bool usmpy_wait_poll(void *argument)
 /*
  * The exception of a signal handler that the buffer protocol raised, until it is known whether a consumer
  * dropped it, as NumPy does before it tries the next protocol. Signal handlers run on the main thread alone,
- * and so does what is here: only `kept` itself is read by others.
+ * and so does what is here; other threads read `kept` and `kept_thread`.
  */
 static _Atomic(PyObject *) kept;
 static PyObject *kept_traceback; /* of the handler; compared alone */
-static unsigned long kept_thread;
+static _Atomic unsigned long kept_thread;
 
 /*
  * Raises the kept exception if it was dropped. One that a frame of Python has seen has another traceback by

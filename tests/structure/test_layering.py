@@ -683,6 +683,7 @@ STATE = {
     },
     "core/tasks/worker.c": {"here": "whose thread this is"},
     "core/tasks/unretrieved.c": {"reporter": "how reports of failures get to Python; atomic"},
+    "py/arrays/interfaces.c": {"refused": "the array whose buffer the thread asked for last"},
     "py/objects/host_task.c": {"callbacks": "the queue that callbacks of events run in; atomic, made once"},
     "py/wait.c": {
         "interrupted": "a wait was ended by a signal; atomic",
