@@ -2309,6 +2309,25 @@ class USMArray:
     def queue(self) -> Queue:
         """The Queue that work on this array runs in."""
     @property
+    def event(self) -> Event:
+        """A new Event, which ends when everything submitted so far that writes to the array's memory has ended.
+
+        For `depends=` of later work and for `await`. It is a task of the array's queue, so in a queue in order
+        it also ends after the queue's earlier work. It ends in error if the last write failed.
+
+        Raises
+        ------
+        ValueError
+            The array was borrowed, and its borrow has ended.
+
+        Examples
+        --------
+        >>> x = usmpy.ones(3) + 1
+        >>> x.event.wait()
+        >>> x.event.status
+        'complete'
+        """
+    @property
     def context(self) -> Context:
         """The Context of the queue."""
     @property
