@@ -2310,10 +2310,10 @@ class USMArray:
         """The Queue that work on this array runs in."""
     @property
     def event(self) -> Event:
-        """A new Event, which ends when everything submitted so far that writes to the array's memory has ended.
+        """An Event that ends when everything submitted so far that writes to the array has ended.
 
-        For `depends=` of later work and for `await`. It is a task of the array's queue, so in a queue in order
-        it also ends after the queue's earlier work. It ends in error if the last write failed.
+        For `depends=` of later work and for `await`. It is a task of the array's queue; in a queue in order
+        it also ends after earlier work. It ends in error if the last write failed.
 
         Raises
         ------
