@@ -3517,7 +3517,8 @@ class USMArray:
         -----
         Integers and float16 to float64 have Arrow's types, bool the extension type 'arrow.bool8'. An array
         of more dimensions is a list of fixed size for each axis but the first. Consumers must not write.
-        Device type and id are those of `__dlpack_device__`, and -1 is the id of the CPU.
+        Device type and id are those of `__dlpack_device__`, but memory that the host reads is that of the
+        CPU, whose id is -1.
 
         On CUDA devices, `sync_event` is an event behind pending writes to the array, or NULL if there are
         none; the call does not wait. Elsewhere it waits for pending writes, and `sync_event` is NULL.
