@@ -214,9 +214,10 @@ def dask_rows(
         import distributed
     except ImportError:
         return None
-    sys.path.append(HERE)  # importing this file takes it out again
+    sys.path.insert(0, HERE)
     import processes  # under the name that the workers import
 
+    sys.path.insert(0, HERE)  # the import took it out, as it does in the other processes, which begin with it
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
@@ -225,7 +226,7 @@ def dask_rows(
     ):
         if peer is cupy_chunk:
             client.run(importlib.import_module, "cupy")  # while CUDA's package has no namesake
-        client.run(sys.path.append, HERE)
+        client.run(exec, f"import sys; sys.path.append({HERE!r})")
         candidates = {
             "usmpy": moved_by_dask(client, getattr(processes, make.__name__)),
             peer.__name__.split("_")[0]: moved_by_dask(client, getattr(processes, peer.__name__)),
