@@ -38,23 +38,83 @@ void usmpy_thread_start(void)
 #endif
 }
 
-PyThreadState *usmpy_thread_attach(void)
+/*
+ * A sub-interpreter must not end while another thread has a state of it: its end waits for those that are
+ * counted, and refuses more. The main interpreter is not counted: threads that ask for its GIL while it
+ * finalizes hang.
+ */
+static bool count_in(usmpy_interpreter *interpreter)
 {
+    if (interpreter->id == 0) {
+        return true;
+    }
+    pthread_mutex_lock(&interpreter->lock);
+    bool open = !interpreter->closed_to_threads;
+    interpreter->attached += open;
+    pthread_mutex_unlock(&interpreter->lock);
+    return open;
+}
+
+static void count_out(usmpy_interpreter *interpreter)
+{
+    if (interpreter->id != 0) {
+        pthread_mutex_lock(&interpreter->lock);
+        interpreter->attached--;
+        pthread_mutex_unlock(&interpreter->lock);
+    }
+}
+
+PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter)
+{
+    if (!count_in(interpreter)) {
+        return NULL;
+    }
 #if PY_VERSION_HEX < 0x030C0000
     lock_birth();
-    PyThreadState *thread = PyThreadState_New(PyInterpreterState_Main());
+    PyThreadState *thread = PyThreadState_New(interpreter->python);
     unlock_birth();
 #else
-    PyThreadState *thread = PyThreadState_New(PyInterpreterState_Main());
+    PyThreadState *thread = PyThreadState_New(interpreter->python);
 #endif
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
+    } else {
+        count_out(interpreter);
     }
     return thread;
 }
 
-void usmpy_thread_detach(PyThreadState *thread)
+void usmpy_thread_detach(usmpy_interpreter *interpreter, PyThreadState *thread)
 {
     PyThreadState_Clear(thread);
     PyThreadState_DeleteCurrent();
+    count_out(interpreter);
+}
+
+int usmpy_thread_reserve(usmpy_interpreter *interpreter)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    if (interpreter->id != 0 && interpreter->reserve == NULL) {
+        interpreter->reserve = PyThreadState_New(interpreter->python);
+        if (interpreter->reserve == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+    }
+#else
+    (void)interpreter;
+#endif
+    return 0;
+}
+
+void usmpy_thread_close(usmpy_interpreter *interpreter)
+{
+    pthread_mutex_lock(&interpreter->lock);
+    interpreter->closed_to_threads = true;
+    pthread_mutex_unlock(&interpreter->lock);
+    if (interpreter->reserve != NULL) {
+        PyThreadState_Clear(interpreter->reserve);
+        PyThreadState_Delete(interpreter->reserve);
+        interpreter->reserve = NULL;
+    }
 }

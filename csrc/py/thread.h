@@ -2,17 +2,27 @@
 #ifndef USMPY_THREAD_H
 #define USMPY_THREAD_H
 
-#include <Python.h>
+#include "interpreter.h"
 
 /* Once a process, at import: installs what usmpy_thread_attach needs around fork(). */
 void usmpy_thread_start(void);
 
 /*
- * A thread state for the calling thread, which has none, and the GIL. NULL without an exception if memory is
- * exhausted. Does not return while the interpreter finalizes.
+ * A thread state of the interpreter for the calling thread, which has none, and the GIL. NULL without an
+ * exception if memory is exhausted, or if the sub-interpreter has ended. Does not return while the main
+ * interpreter finalizes.
  */
-PyThreadState *usmpy_thread_attach(void);
+PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter);
 /* Releases both. No exception is set. */
-void usmpy_thread_detach(PyThreadState *thread);
+void usmpy_thread_detach(usmpy_interpreter *interpreter, PyThreadState *thread);
+
+/*
+ * Gives a sub-interpreter a thread state of no thread, before others of usmpy come and go. From 3.12 on,
+ * CPython deletes the last thread state in two steps, and a thread that makes a new one in between ends the
+ * process. 0, or -1 with MemoryError. GIL held.
+ */
+int usmpy_thread_reserve(usmpy_interpreter *interpreter);
+/* Deletes it, and lets no thread of usmpy in any more: the interpreter ends. GIL held. */
+void usmpy_thread_close(usmpy_interpreter *interpreter);
 
 #endif
