@@ -236,12 +236,15 @@ static bool has_threads(usmpy_interpreter *own)
     return some;
 }
 
-/* Waits for the tasks that need the sub-interpreter, and for threads that run its functions. */
+/*
+ * Waits for the tasks that need the sub-interpreter, and for threads that run its functions. While the main
+ * interpreter finalizes, which has waited for them before, no thread gets the GIL back.
+ */
 static void wait_for_tasks(usmpy_interpreter *own)
 {
     int64_t nap_ns = 20000, say_ns = usm_clock_ns() + PATIENCE_NS;
     usmpy_deferred_drain();
-    while (atomic_load(&own->list->tasks) > 0 || has_threads(own)) {
+    while ((atomic_load(&own->list->tasks) > 0 || has_threads(own)) && !usmpy_is_finalizing()) {
         Py_BEGIN_ALLOW_THREADS
             const struct timespec nap = {.tv_nsec = (long)nap_ns};
             nanosleep(&nap, NULL);
@@ -264,6 +267,14 @@ static void wait_for_tasks(usmpy_interpreter *own)
  */
 static PyObject *end_sub(usmpy_interpreter *own)
 {
+#if PY_VERSION_HEX < 0x030C0000
+    /* The end of the main interpreter waited. A thread that releases the GIL now ends, as by a report. */
+    if (usmpy_is_finalizing()) {
+        set_ended(own);
+        usmpy_thread_close(own);
+        Py_RETURN_NONE;
+    }
+#endif
     wait_for_tasks(own);
     set_ended(own);
     wait_for_tasks(own); /* what other threads of it submitted meanwhile */
@@ -294,7 +305,8 @@ bool usmpy_has_ended(void)
     return atomic_load(&usmpy_interpreter_here()->ended);
 }
 
-int usmpy_deferred_start(PyObject *module)
+/* Makes the calling thread's interpreter call at_exit. 0, or -1 with an exception. */
+static int register_exit(PyObject *module)
 {
     static PyMethodDef exit_def = {"_at_exit", at_exit, METH_NOARGS, NULL};
     PyObject *exit = NULL, *result = NULL, *atexit = PyImport_ImportModule("atexit");
@@ -306,13 +318,36 @@ int usmpy_deferred_start(PyObject *module)
     }
     Py_XDECREF(atexit);
     Py_XDECREF(exit);
-    if (result == NULL) {
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+/*
+ * The main interpreter, which may never import usmpy, waits for all tasks at its end: afterwards those of
+ * sub-interpreters that are left could not complete. GIL held.
+ */
+static void register_exit_of_main(void)
+{
+    usmpy_interpreter *main_one = usmpy_interpreter_of(NULL);
+    PyThreadState *own = PyEval_SaveThread(), *thread = usmpy_thread_attach(main_one);
+    if (thread != NULL) {
+        if (register_exit(NULL) < 0) { /* without memory: as if the interpreter ended without its functions */
+            PyErr_Clear();
+        }
+        usmpy_thread_detach(main_one, thread);
+    }
+    PyEval_RestoreThread(own);
+}
+
+int usmpy_deferred_start(PyObject *module)
+{
+    static _Atomic bool of_main;
+    usmpy_interpreter *own = usmpy_interpreter_here();
+    if (register_exit(module) < 0 || usmpy_thread_reserve(own) < 0) {
         return -1;
     }
-    Py_DECREF(result);
-    usmpy_interpreter *own = usmpy_interpreter_here();
-    if (usmpy_thread_reserve(own) < 0) {
-        return -1;
+    if (!atomic_exchange(&of_main, true) && own->id != 0 && !usmpy_is_finalizing()) {
+        register_exit_of_main();
     }
     if (!atomic_exchange(&closes, true)) {
         (void)Py_AtExit(close_all); /* if it fails, the end of the process frees the memory */

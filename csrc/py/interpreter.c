@@ -4,6 +4,8 @@
 #include "core/base/heap.h"
 
 #include <stddef.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 static usmpy_interpreter main_record = {.list = &usm_deferred_main, .lock = PTHREAD_MUTEX_INITIALIZER};
 static _Atomic(usmpy_interpreter *) records = &main_record; /* newest first, only added to */
@@ -11,13 +13,17 @@ static _Thread_local usmpy_interpreter *last;               /* what this thread 
 
 #if PY_VERSION_HEX < 0x030C0000
 /*
- * Whether the address is on the stack of the calling thread. A thread state points to the C frame of the
+ * Whether a thread state, which has the GIL, runs on the calling thread. It points to the C frame of the
  * interpreter loop that runs with it. (Its thread_id is of the thread that made it: _xxsubinterpreters runs
  * it on others.) Deallocations at the end of an interpreter have no such frame: they are deferred.
+ * The kernel reads the pointer: another thread may delete its state meanwhile. Where a sandbox refuses the
+ * call, the answer is no.
  */
-static bool is_on_own_stack(const void *address)
+static bool runs_here(PyThreadState *thread)
 {
-    static _Thread_local char *low, *high;
+    static _Thread_local char *low, *high; /* the stack of this thread */
+    char *frame;
+    const struct iovec to = {&frame, sizeof frame}, from = {&thread->cframe, sizeof frame};
     pthread_attr_t attributes;
     void *start;
     size_t size;
@@ -28,7 +34,7 @@ static bool is_on_own_stack(const void *address)
         }
         pthread_attr_destroy(&attributes);
     }
-    return (char *)address >= low && (char *)address < high;
+    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof frame && frame >= low && frame < high;
 }
 #endif
 
@@ -44,7 +50,7 @@ bool usmpy_is_attached(void)
     if (current == NULL || own == NULL || current == own) {
         return current != NULL && current == own;
     }
-    return usm_deferred_has_many() && is_on_own_stack(current->cframe);
+    return usm_deferred_has_many() && runs_here(current);
 #endif
 }
 
@@ -124,9 +130,6 @@ usmpy_interpreter *usmpy_interpreter_enter(void)
 {
     int64_t id = current_id();
     usmpy_interpreter *own = find(id);
-    if (id == 0) {
-        own->python = PyInterpreterState_Get();
-    }
     if (own != NULL) {
         return own;
     }
@@ -139,11 +142,15 @@ usmpy_interpreter *usmpy_interpreter_enter(void)
     own->id = id;
     own->python = PyInterpreterState_Get();
     pthread_mutex_init(&own->lock, NULL);
-    usm_deferred_set_interpreters(list_here, fate_of);
+    if (close_at_end(own) < 0) {
+        free(own);
+        return NULL;
+    }
     own->next = atomic_load(&records);
     while (!atomic_compare_exchange_weak(&records, &own->next, own)) {
     }
-    return close_at_end(own) < 0 ? NULL : own;
+    usm_deferred_set_interpreters(list_here, fate_of);
+    return own;
 }
 
 void usmpy_interpreter_each(void (*visit)(usmpy_interpreter *interpreter))

@@ -16,7 +16,7 @@
 typedef struct usmpy_interpreter {
     usm_deferred_list *list;
     int64_t id;                     /* CPython's, which is never used again; 0: the main interpreter */
-    PyInterpreterState *python;     /* valid until the list is closed */
+    PyInterpreterState *python;     /* of a sub-interpreter; valid until the list is closed */
     _Atomic(usmpy_state *) state;   /* of the module that it loaded last; NULL: none */
     _Atomic bool ended;             /* no function of it is submitted any more */
     pthread_mutex_t lock;           /* of the two members below; no lock is taken under it */

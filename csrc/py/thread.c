@@ -64,21 +64,54 @@ static void count_out(usmpy_interpreter *interpreter)
     }
 }
 
+/*
+ * A new thread state for the calling thread, and the GIL. NULL if memory is exhausted.
+ *
+ * Before version 3.12, _xxsubinterpreters checks that a sub-interpreter has one thread state, and runs with or
+ * ends the newest one, under the GIL alone. So a state of a sub-interpreter is added under the GIL, with which
+ * a state of the main interpreter helps out. PyGILState_Ensure uses the state that a thread gets while it has
+ * none: that is the second one here. If it cannot be had, the first will do.
+ */
+static PyThreadState *new_state(usmpy_interpreter *interpreter)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    lock_birth();
+    PyThreadState *thread = PyThreadState_New(PyInterpreterState_Main());
+    unlock_birth();
+    if (thread == NULL) {
+        return NULL;
+    }
+    PyEval_RestoreThread(thread);
+    for (int i = 0; i < 2 && interpreter->id != 0; i++) {
+        PyThreadState *next = PyThreadState_New(interpreter->python);
+        if (next != NULL) {
+            PyThreadState_Swap(next);
+            PyThreadState_Clear(thread);
+            PyThreadState_Delete(thread);
+            thread = next;
+        } else if (i == 0) {
+            PyThreadState_Clear(thread);
+            PyThreadState_DeleteCurrent();
+            return NULL;
+        }
+    }
+#else
+    PyThreadState *thread =
+        PyThreadState_New(interpreter->id == 0 ? PyInterpreterState_Main() : interpreter->python);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+#endif
+    return thread;
+}
+
 PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter)
 {
     if (!count_in(interpreter)) {
         return NULL;
     }
-#if PY_VERSION_HEX < 0x030C0000
-    lock_birth();
-    PyThreadState *thread = PyThreadState_New(interpreter->python);
-    unlock_birth();
-#else
-    PyThreadState *thread = PyThreadState_New(interpreter->python);
-#endif
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    } else {
+    PyThreadState *thread = new_state(interpreter);
+    if (thread == NULL) {
         count_out(interpreter);
     }
     return thread;
@@ -93,7 +126,7 @@ void usmpy_thread_detach(usmpy_interpreter *interpreter, PyThreadState *thread)
 
 int usmpy_thread_reserve(usmpy_interpreter *interpreter)
 {
-#if PY_VERSION_HEX >= 0x030C0000
+#if PY_VERSION_HEX >= 0x030D0000
     if (interpreter->id != 0 && interpreter->reserve == NULL) {
         interpreter->reserve = PyThreadState_New(interpreter->python);
         if (interpreter->reserve == NULL) {
@@ -112,9 +145,14 @@ void usmpy_thread_close(usmpy_interpreter *interpreter)
     pthread_mutex_lock(&interpreter->lock);
     interpreter->closed_to_threads = true;
     pthread_mutex_unlock(&interpreter->lock);
-    if (interpreter->reserve != NULL) {
-        PyThreadState_Clear(interpreter->reserve);
-        PyThreadState_Delete(interpreter->reserve);
-        interpreter->reserve = NULL;
+    PyThreadState *thread = PyInterpreterState_ThreadHead(interpreter->python);
+    while (thread != NULL && thread != interpreter->reserve) {
+        thread = PyThreadState_Next(thread);
     }
+    /* The end of the main interpreter deletes it, and may use its memory for the state that runs this. */
+    if (thread != NULL && thread != PyThreadState_Get()) {
+        PyThreadState_Clear(thread);
+        PyThreadState_Delete(thread);
+    }
+    interpreter->reserve = NULL;
 }
