@@ -67,10 +67,10 @@ static void count_out(usmpy_interpreter *interpreter)
 /*
  * A new thread state for the calling thread, and the GIL. NULL if memory is exhausted.
  *
- * Before version 3.12, _xxsubinterpreters checks that a sub-interpreter has one thread state, and runs with or
- * ends the newest one, under the GIL alone. So a state of a sub-interpreter is added under the GIL, with which
- * a state of the main interpreter helps out. PyGILState_Ensure uses the state that a thread gets while it has
- * none: that is the second one here. If it cannot be had, the first will do.
+ * Before version 3.12, _xxsubinterpreters checks that a sub-interpreter has one thread state, and runs or
+ * ends it with the newest one, under the GIL alone. So a state of a sub-interpreter is added under the GIL,
+ * which a state of the main interpreter takes. PyGILState_Ensure uses the state that a thread gets while it
+ * has none: that is the second one here. If that one cannot be made, the first remains.
  */
 static PyThreadState *new_state(usmpy_interpreter *interpreter)
 {

@@ -692,6 +692,7 @@ STATE = {
     "py/deferred.c": {
         "scheduled": "a visit of the main thread is under way",
         "closes": "what comes after the interpreter is registered",
+        "of_main.0": "the main interpreter waits for tasks at its end",
         "holders": "what waits for a thread with the GIL, or may come to that",
         "holders_lock": "guards the list",
     },
