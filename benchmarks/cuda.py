@@ -528,20 +528,84 @@ def large_rows(bench: Bench, others: list[Raw]) -> None:
         (other,) = others
         bench.names["far"] = usmpy.zeros(n, dtype="uint8", device=usmpy.get_devices("cuda")[1])
         bench.names["far"].wait()
+        peers = {"raw C": bench.raw.batch("peer_copy_wait", n, other.handle)}
+        both = "torch.cuda.synchronize(); torch.cuda.synchronize(1)"
         if "torch" in bench.names:
             bench.names["torch_far"] = torch.zeros(n, dtype=torch.uint8, device="cuda:1")
+            peers["torch"] = f"torch_far.copy_(torch_x); {both}"
+        if "cupy" in bench.names:
+            cupy = bench.names["cupy"]
+            bench.names["cupy_near"] = cupy.zeros(n, dtype="uint8")
+            with cupy.cuda.Device(1):
+                bench.names["cupy_far"] = cupy.zeros(n, dtype="uint8")
+            peers["cupy"] = (
+                "cupy_far.data.copy_from_device_async(cupy_near.data, n, cupy.cuda.Stream.null); "
+                "cupy.cuda.Stream.null.synchronize()"
+            )
         bench.row(
             f"memcpy of {size} to another GPU",
             "queue.memcpy(far, large_x).wait()",
-            {
-                "raw C": bench.raw.batch("peer_copy_wait", n, other.handle),
-                "torch": "torch_far.copy_(torch_x); torch.cuda.synchronize(); torch.cuda.synchronize(1)",
-            },
+            peers,
             "raw C",
             1 / 0.95,
             waits=True,
             rounds=few,
         )
+        ring_rows(bench, size, n, few)
+
+
+def ring_rows(bench: Bench, size: str, n: int, rounds: int) -> None:
+    """
+    A block that travels from GPU to GPU and back to the first, in pieces: each hop of a piece waits for the
+    one before it alone, so that all links are busy. A piece is an allocation, which usmpy orders work by.
+    """
+    pieces = 16
+    devices = usmpy.get_devices("cuda")
+    queues = [usmpy.Queue(device) for device in devices]
+    stops = [*devices, devices[0]]
+    # Each with a value of its own, so that the end can be told.
+    blocks = [
+        [usmpy.full(n // pieces, i if hop == 0 else 255, dtype="uint8", device=device) for i in range(pieces)]
+        for hop, device in enumerate(stops)
+    ]
+
+    def ring() -> None:
+        ends = []
+        for i in range(pieces):
+            for hop, queue in enumerate(queues):
+                end = queue.memcpy(blocks[hop + 1][i], blocks[hop][i])
+            ends.append(end)
+        usmpy.Event.wait_all(ends)
+
+    def hops() -> None:
+        for hop, queue in enumerate(queues):
+            usmpy.Event.wait_all([queue.memcpy(blocks[hop + 1][i], blocks[hop][i]) for i in range(pieces)])
+
+    ring()
+    for i, piece in enumerate(blocks[-1]):
+        if not usmpy.all(piece == i):
+            raise SystemExit(f"piece {i} of the ring is not what was sent")
+    bench.names |= {"ring": ring, "hops": hops}
+    peers: dict[str, Any] = {"usmpy, one hop after the other": "hops()"}
+    if "torch" in bench.names:
+        torch = bench.names["torch"]
+        places = [*range(len(devices)), 0]
+        tensors = [
+            [torch.zeros(n // pieces, dtype=torch.uint8, device=f"cuda:{place}") for _ in range(pieces)]
+            for place in places
+        ]
+
+        def torch_ring() -> None:
+            for i in range(pieces):
+                for hop in range(len(devices)):
+                    tensors[hop + 1][i].copy_(tensors[hop][i], non_blocking=True)
+            for place in range(len(devices)):
+                torch.cuda.synchronize(place)
+
+        bench.names["torch_ring"] = torch_ring
+        peers["torch"] = "torch_ring()"
+    title = f"{size} around a ring of {len(devices)} GPUs, in {pieces} pieces"
+    bench.row(title, "ring()", peers, "torch", 1.0, waits=True, rounds=rounds)
 
 
 def process_rows(bench: Bench, library: pathlib.Path) -> None:

@@ -8,14 +8,20 @@
 
 Each row is one function of ROWS, which returns None where a package is missing. The candidates of a row take
 turns, and the best time of each counts. Needs a release build (no USMPY_TESTING) and NumPy; torch 2.13.0 for
-the CPU, Dask with distributed, and Ray for the rows that name them, and an OpenCL device for one of them.
+the CPU, Dask with distributed, Ray, and mpi4py with an MPI library for the rows that name them, and an OpenCL
+device for one of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import importlib.util
+import json
 import multiprocessing
+import os
 import pathlib
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -275,6 +281,47 @@ def ray_put_and_get(rounds: int) -> Row | None:
     return Row("Ray, 256 MiB put and get", best.pop("usmpy"), best, target="numpy", limit=1.05)
 
 
+@functools.cache
+def mpi_figures(rounds: int) -> dict[str, dict[str, float]] | None:
+    """Seconds of two ranks (mpi_peer.py), with the MPI library of this environment; None: there is none."""
+    launcher = pathlib.Path(sys.executable).with_name("mpiexec")
+    if importlib.util.find_spec("mpi4py") is None or not launcher.exists():
+        return None
+    version = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=True).stdout
+    environment, options = dict(os.environ), []
+    if "HYDRA" not in version:  # MPICH's launcher; the other is Open MPI's
+        environment["MPI4PY_MPIABI"] = "openmpi"
+        options = ["--allow-run-as-root", "--oversubscribe"]
+    command = [launcher, *options, "-n", "2", sys.executable, f"{HERE}/mpi_peer.py", str(rounds)]
+    done = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300
+    )
+    figures: dict[str, dict[str, float]] = json.loads(done.stdout)
+    return figures
+
+
+def mpi_row(what: str, title: str, rounds: int, more: float = 0.0) -> Row | None:
+    """`more`: the seconds that usmpy may take above NumPy's; 0: a fiftieth."""
+    figures = mpi_figures(rounds)
+    if figures is None:
+        return None
+    best = dict(figures[what])
+    limit = 1 + more / best["numpy"] if more else 1.02
+    return Row(f"mpi4py, {title}", best.pop("usmpy"), best, target="numpy", limit=limit)
+
+
+def mpi4py_large(rounds: int) -> Row | None:
+    return mpi_row("64 MiB", "Send and Recv of 64 MiB", rounds)
+
+
+def mpi4py_small(rounds: int) -> Row | None:
+    return mpi_row("8 bytes", "Send and Recv of 8 bytes", rounds, more=1e-6)
+
+
+def mpi4py_sum(rounds: int) -> Row | None:
+    return mpi_row("sum of 64 MiB", "Allreduce of 64 MiB", rounds)
+
+
 ROWS: list[Callable[[int], Row | None]] = [
     shared_through_a_queue,
     by_value_through_a_queue,
@@ -282,6 +329,9 @@ ROWS: list[Callable[[int], Row | None]] = [
     dask_host,
     dask_opencl,
     ray_put_and_get,
+    mpi4py_large,
+    mpi4py_small,
+    mpi4py_sum,
 ]
 
 

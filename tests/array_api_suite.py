@@ -86,12 +86,13 @@ def run(checkout: pathlib.Path, device, arguments: argparse.Namespace) -> list[E
         command += [f"--max-examples={arguments.max_examples}", "--continue-on-collection-errors"]
         if arguments.workers:
             command += ["-n", str(arguments.workers)]
+        inherited = filter(None, [os.environ.get("PYTHONPATH")])
         environment = dict(
             os.environ,
             ARRAY_API_TESTS_MODULE="usmpy",
             USMPY_DEVICE=device.filter_string,
             PYTHONDONTWRITEBYTECODE="1",
-            PYTHONPATH=os.pathsep.join(map(str, (ROOT, ROOT / "tests", checkout))),
+            PYTHONPATH=os.pathsep.join(map(str, (ROOT, ROOT / "tests", checkout, *inherited))),
         )
         with open(pathlib.Path(folder) / "log", "w") as log:
             output = None if arguments.pytest or arguments.verbose else log

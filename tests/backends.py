@@ -240,6 +240,8 @@ if chosen := os.environ.get("USMPY_TEST_BACKENDS"):
     if unknown:
         raise ValueError(f"USMPY_TEST_BACKENDS names {', '.join(sorted(unknown))}, which no registration has")
     BACKENDS = [backend for backend in BACKENDS if backend.name in chosen.split(",")]
+# USMPY_TEST_CTS_LEAVES_OUT=host: tests/cts does not run on these, since another run does that.
+LEFT_OUT = frozenset(filter(None, os.environ.get("USMPY_TEST_CTS_LEAVES_OUT", "").split(",")))
 if os.environ.get("USMPY_TEST_WITHOUT_FP64"):
     BACKENDS = [
         Backend("opencl-intel-without-fp64", opencl(INTEL), EVERY_PROCESSOR | {"system-usm", "shares"}),

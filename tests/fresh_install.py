@@ -1,8 +1,8 @@
 """The wheel with the extra "opencl" in a new environment, as users install it, with no variable set.
 
-    python tests/fresh_install.py
+    python tests/fresh_install.py [WHEEL]
 
-Builds the source distribution and from it the wheel, installs it, and looks for Intel's runtime for
+Builds the source distribution and from it the wheel, unless one is named, installs it, and looks for Intel's runtime for
 processors, which the extra brings: it is found without help, and passes `python -m usmpy check`.
 """
 
@@ -39,9 +39,12 @@ def main() -> None:
     plain = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     with tempfile.TemporaryDirectory(prefix="usmpy-fresh-") as scratch:
         folder = pathlib.Path(scratch)
-        build = {name: value for name, value in os.environ.items() if not name.startswith("USMPY_")}
-        run(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT, env=build)
-        (wheel,) = (folder / "dist").glob("*.whl")
+        if len(sys.argv) > 1:
+            wheel = pathlib.Path(sys.argv[1]).resolve()
+        else:
+            build = {name: value for name, value in os.environ.items() if not name.startswith("USMPY_")}
+            run(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT, env=build)
+            (wheel,) = (folder / "dist").glob("*.whl")
         venv.create(folder / "venv", with_pip=True)
         python = folder / "venv" / "bin" / "python"
         run(python, "-m", "pip", "install", "-q", f"{wheel}[opencl]")

@@ -4,6 +4,7 @@
     python tests/sanitize.py -- tests/cts -k event         arguments after -- are pytest's
     python tests/sanitize.py --no-leaks                    no look for leaks at the end
     python tests/sanitize.py --build-dir FOLDER            keeps the build, so that the next is quick
+    python tests/sanitize.py --build-dir FOLDER --build    the build alone; copies of FOLDER may run side by side
 
 The tree is copied and built there (USMPY_DEBUG=1 USMPY_TESTING=1), so the build in place stays as it is.
 The interpreter and the other libraries are not instrumented: the sanitizers' libraries are preloaded, and
@@ -185,6 +186,7 @@ def parse_arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--build-dir", help="build here, and keep it, instead of in a temporary folder")
+    parser.add_argument("--build", action="store_true", help="run no tests")
     parser.add_argument("--cc", default="gcc", help="the compiler: GCC (default: gcc)")
     parser.add_argument("--no-leaks", action="store_true", help="do not look for leaks at the end")
     parser.add_argument("--pymalloc", action="store_true", help="keep Python's allocator: faster, finds less")
@@ -203,6 +205,8 @@ def run(arguments, folder):
     start = time.monotonic()
     build(tree, arguments.cc)
     print(f"built in {time.monotonic() - start:.1f} s", flush=True)
+    if arguments.build:
+        return 0
     start = time.monotonic()
     # Nothing is captured: a finding must not vanish in a file of pytest's.
     command = [

@@ -24,11 +24,14 @@ class Peer:
     def __init__(self, **environment):
         import os
 
+        import usmpy
+
+        paths = [str(Path(usmpy.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         own, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve()), str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
-            env={**os.environ, **environment},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **environment},
         )
         theirs.close()
         self.socket = own

@@ -840,7 +840,8 @@ class Queue:
 
         A cl_command_queue, a ze_command_list_handle_t or a CUstream. None on the host, whose queues are
         threads, and for queues over plain command lists of Level Zero. Valid for the life of this queue: a
-        library that keeps it longer must retain it, as PyOpenCL's from_int_ptr does.
+        library that keeps it longer must retain it, as PyOpenCL's from_int_ptr does. Tasks of the host, and
+        work behind them, are not in the driver's queue until they run: `wait` for them first.
         """
     @classmethod
     def from_native(cls, backend: _Backend, handle: _HandleOrSycl, *, owner: object = None) -> Queue:
@@ -926,6 +927,9 @@ class Queue:
         """
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return (0, the driver's stream as an int), by which other libraries enqueue in this queue.
+
+        What was submitted so far is in the stream when this returns. Tasks of the host, and work behind them,
+        cannot be, so the call waits for their end.
 
         Raises
         ------

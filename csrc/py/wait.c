@@ -109,6 +109,14 @@ int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns)
     return end_wait(state, thread, status, &error);
 }
 
+int usmpy_wait_native_queue(usmpy_state *state, usm_queue *queue, void **handle)
+{
+    usm_error error;
+    PyThreadState *thread = PyEval_SaveThread();
+    usm_status status = usm_queue_enter(queue, handle, usmpy_wait_poll, &thread, &error);
+    return end_wait(state, thread, status, &error);
+}
+
 /* `delivers` as in usm_alloc_wait. */
 static int wait_for_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, bool delivers,
                           int64_t deadline_ns)

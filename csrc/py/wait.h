@@ -30,6 +30,8 @@ int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns);
 /* The same without raising the event's own failure. */
 int usmpy_wait_event_end(usmpy_state *state, usm_event *event, int64_t deadline_ns);
 int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns);
+/* The driver's queue with all work submitted so far in it (usm_queue_enter); NULL: there is none. */
+int usmpy_wait_native_queue(usmpy_state *state, usm_queue *queue, void **handle);
 int usmpy_wait_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns);
 /* For properties and display: a failure that this raises still counts as not retrieved. */
 int usmpy_peek_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode);

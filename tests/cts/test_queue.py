@@ -405,5 +405,22 @@ def test_prefetch_is_ordered_and_harmless(queue):
     assert array.tolist() == [5] * 1000
 
 
+def test_a_stream_for_others_has_all_work(backend, queue):
+    """A library asks for it, and enqueues behind what was submitted before: also behind tasks of the host."""
+    try:
+        queue.__cuda_stream__()
+    except TypeError:
+        assert backend.name != "cuda"
+        return
+    x = usmpy.zeros(4, dtype="float32", queue=queue)
+    task = queue.host_task(time.sleep, 0.1)
+    x += 1
+    stream = queue.__cuda_stream__()
+    assert task.done
+    assert stream == queue.__cuda_stream__()
+    inside = queue.host_task(lambda: queue.__cuda_stream__())  # a wait there would never end
+    assert inside.result() == stream
+
+
 def test_native_handle_of_a_queue_without_one(queue):
     assert queue.native_handle is None or type(queue.native_handle) is int

@@ -13,7 +13,10 @@ from libraries import REQUIRED, need
 need("numpy")
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-pytestmark = pytest.mark.not_sanitized("what it runs is other libraries; the exchange has tests of its own")
+pytestmark = [
+    pytest.mark.not_sanitized("what it runs is other libraries; the exchange has tests of its own"),
+    pytest.mark.release("it measures the page of exchanges"),
+]
 
 
 @pytest.fixture

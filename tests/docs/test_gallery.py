@@ -15,7 +15,10 @@ import usmpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "docs" / "gallery").glob("*.py"))
-pytestmark = pytest.mark.not_sanitized("it runs programs of its own")
+pytestmark = [
+    pytest.mark.not_sanitized("it runs programs of its own"),
+    pytest.mark.release("it runs the programs of the gallery"),
+]
 
 
 def opencl():

@@ -14,7 +14,10 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-pytestmark = pytest.mark.not_sanitized("it reads files and runs programs of its own")
+pytestmark = [
+    pytest.mark.not_sanitized("it reads files and runs programs of its own"),
+    pytest.mark.release("it runs the notebooks"),
+]
 
 
 def environment():

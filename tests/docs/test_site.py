@@ -20,6 +20,7 @@ BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 NEEDED = ("sphinx", "furo", "myst_nb", "sphinx_design", "sphinx_gallery", "torch")
 WIDTHS = (1280, 390)  # pixels: a small screen, a phone
 pytestmark = [
+    pytest.mark.release("it builds the site"),
     pytest.mark.not_sanitized("it runs programs of its own"),
     pytest.mark.timeout(900),  # the build runs the notebooks and the gallery
 ]

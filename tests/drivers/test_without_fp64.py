@@ -13,6 +13,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.not_sanitized("it starts an interpreter")
+@pytest.mark.release("it runs a part of the suite again")
 def test_devices_without_fp64():
     if "USMPY_TEST_WITHOUT_FP64" in os.environ:
         return  # this is such a process

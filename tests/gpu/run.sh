@@ -47,6 +47,7 @@ trap finish EXIT
 export CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
 export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONUTF8=1
 failed=0
+many=$((($(nproc) * 2 + 2) / 3)) # files at once; each has a process of its own on the GPU
 python=${PYTHON:-python3}
 
 step() { printf '== %s (%d s)\n' "$1" "$SECONDS"; }
@@ -162,10 +163,10 @@ if wanted tests; then
 fi
 if wanted cts; then
     step "tests/cts on the GPU"
-    USMPY_CUDA_LIBRARY=libcuda.so.1 run_suite cts 200 10 tests/cts \
+    USMPY_CUDA_LIBRARY=libcuda.so.1 run_suite cts 300 "$many" tests/cts \
         -k "cuda${select:+ and ($select)}"
     step "programs on the GPU"
-    USMPY_CUDA_LIBRARY=libcuda.so.1 run_suite programs 150 8 \
+    USMPY_CUDA_LIBRARY=libcuda.so.1 run_suite programs 150 "$many" \
         "tests/drivers/test_cuda_programs.py tests/drivers/test_cuda_kernels.py tests/programs/test_programs.py tests/portable" \
         -k "cuda${select:+ and ($select)}"
 fi

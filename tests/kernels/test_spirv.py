@@ -59,6 +59,7 @@ def check(folder, *names, path=None):
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
+@pytest.mark.release("it compiles all stored kernels")
 def test_the_stored_modules_match_the_sources():
     """Byte for byte where there is the compiler that made them, else by the digests that it left."""
     done = check(KERNELS)

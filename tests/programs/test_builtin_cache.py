@@ -62,6 +62,7 @@ def test_a_kernel_is_built_once(find, kept, monkeypatch):
     compare()
 
 
+@pytest.mark.release("it builds all programs")
 def test_prebuild_builds_everything(kept):
     queue = new_queue(level_zero(0))
     usmpy.prebuild(queue)

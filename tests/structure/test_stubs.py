@@ -17,7 +17,10 @@ import usmpy
 from usmpy import _core
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.not_sanitized("it reads sources and runs other programs")
+pytestmark = [
+    pytest.mark.not_sanitized("it reads sources and runs other programs"),
+    pytest.mark.release("it types the package with three programs"),
+]
 
 # What stubtest may find, each with its reason; an entry that it does not need is a finding too.
 ALLOWED = {

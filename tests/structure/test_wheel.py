@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.not_sanitized("it reads sources and runs other programs")
+pytestmark = [
+    pytest.mark.not_sanitized("it reads sources and runs other programs"),
+    pytest.mark.release("it builds the wheel"),
+]
 
 # Shared libraries that the extension may need: parts of glibc and its loader, and nothing else.
 GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
@@ -44,9 +47,12 @@ def copy_of_the_tree(folder):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """(the folder with the source distribution and the wheel that was made of it, what the build said)."""
+    """
+    (the folder with the source distribution and the wheel that was made of it, what the build said). The folder
+    is USMPY_TEST_DIST, if that is set, so that others may use the wheel too.
+    """
     tree = copy_of_the_tree(tmp_path_factory.mktemp("tree"))
-    out = tmp_path_factory.mktemp("dist")
+    out = Path(os.environ.get("USMPY_TEST_DIST") or tmp_path_factory.mktemp("dist"))
     done = subprocess.run(
         # -x: the headers of OpenCL may come from the system instead of the required package.
         [sys.executable, "-m", "build", "-nx", "--outdir", out],

@@ -305,6 +305,26 @@ static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_p
     return status;
 }
 
+usm_status usm_queue_enter(usm_queue *queue, void **handle, usm_wait_poll poll, void *argument, usm_error *error)
+{
+    usm_wait *waits = NULL;
+    size_t count = 0;
+    usm_status status = USM_OK;
+    *handle = usm_queue_handle(queue);
+    if (*handle != NULL && atomic_load_explicit(&queue->last, memory_order_acquire) != NULL) {
+        status = snapshot(queue, &waits, &count, error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        usm_event *event = waits[i].event;
+        if (status == USM_OK && !usm_event_in_driver(event) && !usm_event_needs_current(event)) {
+            status = usm_event_wait_end(event, INT64_MAX, poll, argument, error);
+        }
+        usm_event_release(event);
+    }
+    free(waits);
+    return status;
+}
+
 usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
                           usm_error *error)
 {

@@ -77,6 +77,11 @@ usm_status usm_queue_adopt(const struct usm_backend *backend, void *handle, usm_
 USM_GIVES usm_queue *usm_queue_of_native(const struct usm_backend *backend, const void *handle);
 /* The driver's queue, for others to enqueue in; NULL where there is none. */
 void *usm_queue_handle(usm_queue *queue);
+/*
+ * The same, with all work submitted so far in it: waits for the tasks that the driver has not got yet, which
+ * are those of the host and those behind them (inside a task: but for what waits for the task itself).
+ */
+usm_status usm_queue_enter(usm_queue *queue, void **handle, usm_wait_poll poll, void *argument, usm_error *error);
 static inline bool usm_queue_is_shared(const usm_queue *queue)
 {
     return atomic_load_explicit(&((usm_queue *)queue)->shared, memory_order_acquire);

@@ -8,6 +8,7 @@
 #include "py/args.h"
 #include "py/errors.h"
 #include "py/objects/trace.h"
+#include "py/wait.h"
 #include "stream.h"
 
 #include "core/device/registry.h"
@@ -148,8 +149,7 @@ static int current_work_stream(DLDeviceType type, int32_t id, void **out)
         return -1;
     }
     /* Other libraries may enqueue work in it from now on, which waits for the queue include. */
-    *out = usm_backend_has_streams(queue->backend) ? usm_queue_handle(queue) : NULL;
-    return 0;
+    return usm_backend_has_streams(queue->backend) ? usmpy_wait_native_queue(state, queue, out) : 0;
 }
 
 /* Uses no Python: the caller may not hold the GIL (dlpack.h). */

@@ -315,5 +315,8 @@ PyObject *usmpy_queue_cuda_stream(PyObject *self, PyObject *unused)
         return PyErr_Format(PyExc_TypeError, "a queue of backend %s is not a CUDA stream",
                             usm_backend_name(queue->backend));
     }
-    return Py_BuildValue("(iN)", 0, PyLong_FromVoidPtr(usm_queue_handle(queue)));
+    void *stream;
+    return usmpy_wait_native_queue(usmpy_state_of(self), queue, &stream) < 0
+               ? NULL
+               : Py_BuildValue("(iN)", 0, PyLong_FromVoidPtr(stream));
 }

@@ -4,6 +4,7 @@
 #include "native.h"
 #include "py/errors.h"
 #include "py/keep.h"
+#include "py/wait.h"
 #include "stream.h"
 
 #include "core/base/library.h"
@@ -299,6 +300,10 @@ PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused)
     (void)unused;
     usmpy_state *state = usmpy_state_of(self);
     usm_queue *queue = usmpy_queue_of(self);
+    void *native;
+    if (usmpy_wait_native_queue(state, queue, &native) < 0) { /* make_queue asks for it, too */
+        return NULL;
+    }
     PyObject *owner = usmpy_sycl_owner(state, queue);
     if (owner != NULL) {
         return PyObject_CallMethod(owner, "_get_capsule", NULL);
