@@ -30,6 +30,9 @@ class Backend:
     unsupported: dict[str, str] = dataclasses.field(default_factory=dict)
     xfail: dict[str, str] = dataclasses.field(default_factory=dict)
     files: frozenset[str] | None = None  # of tests/cts, without ending; None: every test that has a backend
+    slow: dict[str, str] = dataclasses.field(
+        default_factory=dict
+    )  # files whose tests are marked `release`; why
 
 
 def host() -> usmpy.Device:
@@ -156,6 +159,17 @@ LEVEL_ZERO = {
     "test_array.py::test_read_only_arrays": READS,
     "test_array.py::test_to_device_with_a_stream_is_ordered_in_it": READS,
 }
+# Files that build a program in nearly each test, which takes this driver and its compiler half a second.
+SLOW = dict.fromkeys(
+    (
+        "test_elementwise_kernel",
+        "test_kernels_in_layouts",
+        "test_random",
+        "test_reduction_kernel",
+        "test_scan_kernel",
+    ),
+    "it builds many programs, as it does on the other devices",
+)
 
 # csrc/backends/minimal: the fewest entries that make a backend.
 PROGRAMS = "the backend takes no programs of users"
@@ -217,7 +231,7 @@ BACKENDS = [
     ),
     Backend("opencl-intel", opencl(INTEL), EVERY_PROCESSOR | {"system-usm", "shares"}),
     Backend("opencl-pocl", opencl("PoCL", *POCL), EVERY_PROCESSOR),
-    Backend("level-zero-sim", level_zero(0), LEVEL_ZERO_TAGS, LEVEL_ZERO),
+    Backend("level-zero-sim", level_zero(0), LEVEL_ZERO_TAGS, LEVEL_ZERO, slow=SLOW),
     Backend(
         "level-zero-sim-part",
         level_zero_part,

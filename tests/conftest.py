@@ -84,7 +84,9 @@ def pytest_generate_tests(metafunc):
         file = metafunc.module.__name__.rpartition(".")[2]
         tags = [tag for mark in metafunc.definition.iter_markers("only_on") for tag in mark.args]
         chosen = [
-            backend
+            pytest.param(backend, marks=pytest.mark.release(backend.slow[file]))
+            if file in backend.slow
+            else backend
             for backend in BACKENDS
             if (backend.files is None or file in backend.files)
             and runs_on(backend, tags)

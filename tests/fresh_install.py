@@ -2,8 +2,9 @@
 
     python tests/fresh_install.py [WHEEL]
 
-Builds the source distribution and from it the wheel, unless one is named, installs it, and looks for Intel's runtime for
-processors, which the extra brings: it is found without help, and passes `python -m usmpy check`.
+Builds the source distribution and from it the wheel, unless one is named, and installs it. Then it looks for
+Intel's runtime for processors, which the extra brings: it is found without help, and passes
+`python -m usmpy check`.
 """
 
 from __future__ import annotations

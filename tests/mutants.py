@@ -1,49 +1,51 @@
 """How good are the tests? One small change of csrc/ at a time: do the tests that execute the line notice it?
 
+    python tests/line_coverage.py                      first: which test executes which line
     python tests/mutants.py --count 1000               draws mutants evenly over files, and runs them
     python tests/mutants.py --count 1000               again: goes on where it was stopped
     python tests/mutants.py --files csrc/core/share    of these files alone
     python tests/mutants.py --minutes 60               stops after the mutant that runs then
+    python tests/mutants.py --again                    runs the survivors again, with the tests of today
     python tests/mutants.py --report                   prints the tables of docs/reliability.md
 
-Everything lies in build/mutants, which a later run uses again: a copy of the tree with two builds
-(USMPY_TESTING=1), of which one counts lines; which file of tests executes which lines (lines.json); and the
+build/mutants holds what a later run uses again: a copy of the tree with a build (USMPY_TESTING=1), and the
 result of each mutant (results.json), by its file, line and change. A change of the sources needs --fresh.
 
 A mutant changes one operator, constant, condition, lock or count. It is compiled and linked with the other
-objects. The files of tests that execute the line run, the shortest first, until one fails, crashes or takes
-too long: then the mutant is found. A mutant that does not compile, or whose object is the same, is not
-counted. Mutants that no test can find are listed with the reason in tests/equivalent_mutants.json.
+objects. Tests that execute the line run, MOST_TESTS at most: some of the shortest first, then a random
+choice. The mutant is found once one fails, crashes or takes too long. A mutant that does not compile, or
+whose object is the same, is not counted. Mutants that no test can find are listed with the reason in
+tests/equivalent_mutants.json. Every CONTROL-th mutant is run without its change too: tests that fail then
+say nothing, and the run stops.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
-import gzip
+import contextlib
 import json
 import os
 import pathlib
 import random
 import re
-import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from sanitize import LEFT_BEHIND
+from line_coverage import TestsByLine, build, run
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build" / "mutants"
 EQUIVALENT = ROOT / "tests" / "equivalent_mutants.json"
-LEFT_OUT = ("csrc/kernels/", "csrc/backends/fault/", "csrc/backends/minimal/")
-# Folders whose tests say nothing of C, or build the extension themselves.
-NO_TESTS = ("tests/gpu/", "tests/docs/", "tests/structure/", "tests/unit/")
-MOST_FILES = 12  # of tests, for one mutant
+LEFT_OUT = ("csrc/kernels/", "csrc/backends/fault/", "csrc/backends/minimal/", "csrc/py/testing.c")
+FIRST_TESTS = 10
+MOST_TESTS = 40
+CONTROL = 25
 # (pattern, replacements): each pattern has one group, which is replaced.
 CHANGES: list[tuple[str, str, list[str]]] = [
     ("comparison", r"[\w\])]\s(==)\s", ["!="]),
@@ -117,126 +119,83 @@ def mutants_of(path: str, text: str, executed: set[int]) -> Iterator[Mutant]:
                     yield Mutant(path, number, found.start(1), found[1], new, kind)
 
 
-# -- builds ------------------------------------------------------------------------------------------------
+# -- runs of tests -----------------------------------------------------------------------------------------
+
+# Imported once: each run of tests is a fork of the process that has them. The extension is not among them.
+LIBRARIES = ("pytest", "hypothesis", "numpy", "ml_dtypes", "torch", "jax")
 
 
-def run(command: list[Any], **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(part) for part in command],
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        **options,
-    )
+def serve() -> None:
+    """Runs the tests that each line of the standard input names, and answers with the exit status."""
+    for name in LIBRARIES:
+        try:
+            __import__(name)
+        except ImportError:
+            continue  # its tests are skipped
+    import pytest
+
+    print("ready", flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            options = ["-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--tb=line"]
+            options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+            status = 70
+            try:
+                status = int(pytest.main([*options, *request["tests"]]))
+            finally:
+                os._exit(status)
+        until = time.monotonic() + request["limit"]
+        ended = 0
+        while ended == 0 and time.monotonic() < until:
+            time.sleep(0.05)
+            ended, status = os.waitpid(child, os.WNOHANG)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # processes that tests started, too
+        if ended == 0:
+            os.waitpid(child, 0)
+        print("timeout" if ended == 0 else os.waitstatus_to_exitcode(status), flush=True)
 
 
-def build(tree: pathlib.Path, flags: str) -> list[list[str]]:
-    """Copies the sources, builds them in place, and returns the commands of the compiler and the linker."""
-    log = tree / "commands.json"
-    if log.exists():
-        return json.loads(log.read_text())
-    shutil.rmtree(tree, ignore_errors=True)
-    shutil.copytree(ROOT, tree, ignore=LEFT_BEHIND)
-    environment = {
-        **os.environ,
-        "USMPY_DEBUG": "1",
-        "USMPY_TESTING": "1",
-        "USMPY_CFLAGS": f"-g0 {flags}",
-        "USMPY_LDFLAGS": flags,
-    }
-    done = run([sys.executable, "setup.py", "build_ext", "--inplace"], cwd=tree, env=environment)
-    if done.returncode != 0:
-        sys.exit(done.stdout)
-    commands = [
-        shlex.split(line)
-        for line in done.stdout.splitlines()
-        if re.match(r"\S*(gcc|cc|clang)\S* .* -o ", line)
-    ]
-    log.write_text(json.dumps(commands))
-    return commands
+class Tests:
+    """Runs tests over the build in a tree."""
 
-
-def test_environment(tree: pathlib.Path) -> dict[str, str]:
-    return {
-        **os.environ,
-        "PYTHONPATH": str(tree),
-        "USMPY_TEST_FEW_FILES": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-
-
-def pytest(tree: pathlib.Path, file: str, limit: float, **more: str) -> tuple[int | None, float]:
-    """The exit status of one file of tests (None: it took too long), and the seconds."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "-p",
-        "no:cacheprovider",
-        "--hypothesis-seed=1",
-        file,
-    ]
-    began = time.monotonic()
-    try:
-        done = run(command, cwd=tree, env=test_environment(tree) | more, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return None, time.monotonic() - began
-    return done.returncode, time.monotonic() - began
-
-
-def files_of_tests() -> list[str]:
-    found = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
-    return [name for name in found if not name.startswith(NO_TESTS)]
-
-
-def count_lines(tree: pathlib.Path, folder: pathlib.Path) -> dict[str, list[int]]:
-    """The lines that were executed, by source, of the counts that a run left in the folder."""
-    notes = {path.name: path for path in tree.rglob("*.gcno")}
-    lines: dict[str, set[int]] = collections.defaultdict(set)
-    with_notes = []
-    for data in folder.rglob("*.gcda"):
-        note = notes.get(data.with_suffix(".gcno").name)
-        if note is not None:
-            shutil.copy(note, data.with_suffix(".gcno"))
-            with_notes.append(data)
-    out = folder / "json"
-    out.mkdir()
-    for first in range(0, len(with_notes), 64):
-        run(["gcov", "--json-format", "--preserve-paths", *with_notes[first : first + 64]], cwd=out)
-    for path in out.glob("*.gcov.json.gz"):
-        for file in json.loads(gzip.decompress(path.read_bytes()))["files"]:
-            if file["file"].startswith("csrc/"):
-                lines[file["file"]] |= {line["line_number"] for line in file["lines"] if line["count"]}
-    return {name: sorted(found) for name, found in lines.items()}
-
-
-def coverage(names: list[str]) -> dict[str, Any]:
-    """{file of tests: {"seconds": ..., "lines": {source: [line, ...]}}}, kept in lines.json."""
-    path = PLACE / "lines.json"
-    known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    missing = [name for name in names if name not in known]
-    if missing:
-        tree = PLACE / "counted"
-        build(tree, "--coverage -fprofile-update=atomic")
-        plain = PLACE / "plain"
-        build(plain, "-O1")
-    for i, name in enumerate(missing):
-        counts = PLACE / "counts"
-        shutil.rmtree(counts, ignore_errors=True)
-        status, _ = pytest(tree, name, 1800, GCOV_PREFIX=str(counts))
-        lines = count_lines(tree, counts) if counts.exists() else {}
-        again, seconds = pytest(plain, name, 900)
-        passes = status == 0 and again == 0
-        known[name] = {"seconds": seconds, "passes": passes, "lines": lines if passes else {}}
-        path.write_text(json.dumps(known))
-        print(
-            f"{i + 1}/{len(missing)} {name}: {seconds:.0f} s, {sum(map(len, lines.values()))} lines"
-            f"{'' if passes else ', does not pass: left out'}",
-            flush=True,
+    def __init__(self, tree: pathlib.Path) -> None:
+        self.log = PLACE / "pytest.log"
+        self.server = subprocess.Popen(
+            [sys.executable, tree / "tests" / "mutants.py", "--serve"],
+            cwd=tree,
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(tree), str(tree / "tests")]),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
-    return {name: known[name] for name in names}
+        assert self.server.stdout.readline().strip() == "ready"
+
+    def failed(self, tests: list[tuple[str, float]]) -> str | None:
+        """The test that failed, crashed or took too long; None if all passed."""
+        limit = 90 + 6 * sum(seconds for _, seconds in tests)
+        request = {"tests": [name for name, _ in tests], "limit": limit, "log": str(self.log)}
+        self.server.stdin.write(json.dumps(request) + "\n")
+        self.server.stdin.flush()
+        status = self.server.stdout.readline().strip()
+        if status == "0":
+            return None
+        if status in ("2", "3", "4", "5"):  # interrupted, or no such test: it says nothing of the mutant
+            sys.exit(f"pytest ended with status {status}; its output is in {self.log}")
+        output = self.log.read_text(errors="replace")
+        named = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+        return f"{named[0] if named else tests[0][0]} ({status})"
 
 
 # -- mutants -----------------------------------------------------------------------------------------------
@@ -248,16 +207,29 @@ class Workshop:
     def __init__(self) -> None:
         self.tree = PLACE / "plain"
         self.compile: dict[str, list[str]] = {}
-        for command in build(self.tree, "-O1"):
+        for command in build(self.tree, "-O1 -g0"):
             if "-c" in command:
                 self.compile[command[command.index("-c") + 1]] = command
             elif "-shared" in command:
                 self.link = command
-        self.includers: dict[str, list[str]] = collections.defaultdict(list)
+        self.includers = self.read_includers()
+        self.tests = Tests(self.tree)
+        self.changed = PLACE / "changed.txt"  # names the source that is changed now
+        if self.changed.exists():  # the last run was killed
+            self.restore(self.changed.read_text())
+
+    def read_includers(self) -> dict[str, list[str]]:
+        """The sources that include a header; kept beside the build, since the compiler is asked for each."""
+        path = PLACE / "includers.json"
+        if path.exists():
+            return json.loads(path.read_text())
+        found = collections.defaultdict(list)
         for source, command in self.compile.items():
             listed = run([*self.without_output(command), "-MM"], cwd=self.tree).stdout
             for header in re.findall(r"csrc/\S+\.(?:h|inc)", listed):
-                self.includers[header].append(source)
+                found[header].append(source)
+        path.write_text(json.dumps(found))
+        return found
 
     @staticmethod
     def without_output(command: list[str]) -> list[str]:
@@ -266,6 +238,25 @@ class Workshop:
 
     def objects(self, path: str) -> list[str]:
         return [path] if path in self.compile else self.includers.get(path, [])
+
+    def restore(self, path: str) -> None:
+        shutil.copy(ROOT / path, self.tree / path)
+        for name in self.objects(path):
+            run(self.compile[name], cwd=self.tree)
+        self.changed.unlink()
+
+    def control(self, tests: list[tuple[str, float]]) -> None:
+        """Stops if tests fail without a change."""
+        self.link_objects()
+        if (failed := self.tests.failed(tests)) is not None:
+            sys.exit(f"fails without a change: {failed}; its output is in {self.tests.log}")
+
+    def link_objects(self) -> bool:
+        if run(self.link, cwd=self.tree).returncode != 0:
+            return False
+        linked = self.tree / self.link[self.link.index("-o") + 1]
+        shutil.copy(linked, self.tree / "usmpy")  # where setuptools copies it in a build in place
+        return True
 
     def try_one(self, mutant: Mutant, tests: list[tuple[str, float]]) -> str:
         """ "found by TEST", "survived", "same" or "does not compile"."""
@@ -276,6 +267,7 @@ class Workshop:
         end = mutant.column + len(mutant.old)
         lines[mutant.line - 1] = line[: mutant.column] + mutant.new + line[end:]
         replaced: dict[str, bytes] = {}
+        self.changed.write_text(mutant.path)
         try:
             source.write_text("\n".join(lines))
             same = True
@@ -288,48 +280,42 @@ class Workshop:
                 same = same and target.read_bytes() == replaced[str(target)]
             if same:
                 return "same"
-            if run(self.link, cwd=self.tree).returncode != 0:
+            if not self.link_objects():
                 return "does not compile"
-            linked = self.tree / self.link[self.link.index("-o") + 1]
-            shutil.copy(linked, self.tree / "usmpy")  # where setuptools copies it in a build in place
-            for test, seconds in tests:
-                status, _ = pytest(self.tree, test, 4 * seconds + 30)
-                if status != 0:
-                    return f"found by {test}" + (" (timeout)" if status is None else "")
+            for part in (tests[:FIRST_TESTS], tests[FIRST_TESTS:]):
+                if part and (failed := self.tests.failed(part)) is not None:
+                    return f"found by {failed}"
             return "survived"
         finally:
             source.write_text(text)
             for name, content in replaced.items():
                 pathlib.Path(name).write_bytes(content)
+            self.changed.unlink()
 
 
-def draw(lines: dict[str, Any], chosen: list[str], seed: int) -> list[Mutant]:
-    """All mutants of executed lines in an order that takes one of each file in turn."""
-    executed: dict[str, set[int]] = collections.defaultdict(set)
-    for entry in lines.values():
-        for source, numbers in entry["lines"].items():
-            executed[source].update(numbers)
+def draw(executed: dict[str, set[int]], chosen: list[str], seed: int) -> list[Mutant]:
+    """All mutants of executed lines in an order that takes one of each file in turn.
+
+    A mutant's place in its file's pile depends on the mutant alone: lines that more tests execute move none.
+    """
     piles = []
-    for source in sorted(executed):
+    for source in sorted(executed, key=lambda source: random.Random(f"{seed} {source}").random()):
         wanted = not chosen or any(source.startswith(name) for name in chosen)
         if wanted and not source.startswith(LEFT_OUT) and (ROOT / source).exists():
             pile = list(mutants_of(source, (ROOT / source).read_text(), executed[source]))
-            random.Random(f"{seed} {source}").shuffle(pile)
+            pile.sort(key=lambda mutant: random.Random(f"{seed} {mutant.name}").random())
             if pile:
                 piles.append(pile)
-    random.Random(seed).shuffle(piles)
     return [
         pile[turn] for turn in range(max(map(len, piles), default=0)) for pile in piles if turn < len(pile)
     ]
 
 
-def tests_for(mutant: Mutant, lines: dict[str, Any]) -> list[tuple[str, float]]:
-    found = [
-        (name, entry["seconds"])
-        for name, entry in lines.items()
-        if mutant.line in entry["lines"].get(mutant.path, ())
-    ]
-    return sorted(found, key=lambda pair: pair[1])[:MOST_FILES]
+def chosen_tests(mutant: Mutant, known: TestsByLine) -> list[tuple[str, float]]:
+    tests = known.tests(mutant.path, mutant.line)
+    first, others = tests[:FIRST_TESTS], [test for test in tests[FIRST_TESTS:] if test[1] < 20]
+    more = random.Random(mutant.name).sample(others, min(len(others), MOST_TESTS - FIRST_TESTS))
+    return first + sorted(more, key=lambda test: test[1])
 
 
 def tables(results: dict[str, str]) -> str:
@@ -360,32 +346,42 @@ def main() -> int:
     )
     parser.add_argument("--count", type=int, default=100, help="mutants, those of earlier runs included")
     parser.add_argument("--files", nargs="+", default=[], metavar="PATH", help="folders or files of csrc")
-    parser.add_argument("--tests", nargs="+", default=[], metavar="PATH", help="folders or files of tests")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop then")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--fresh", action="store_true", help="forget builds, lines and results")
+    parser.add_argument("--fresh", action="store_true", help="forget the build and the results")
+    parser.add_argument("--again", action="store_true", help="run the survivors of earlier runs again")
     parser.add_argument("--report", action="store_true", help="only print the tables")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.serve:
+        serve()
+        return 0
     until = time.monotonic() + 60 * options.minutes
     if options.fresh:
         shutil.rmtree(PLACE, ignore_errors=True)
     PLACE.mkdir(parents=True, exist_ok=True)
     path = PLACE / "results.json"
     results: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
-    names = [n for n in files_of_tests() if not options.tests or n.startswith(tuple(options.tests))]
     if options.report:
         print(tables(results))
         return 0
-    lines = coverage(names)
+    known = TestsByLine()
+    if not known.results:
+        sys.exit("which test executes which line is not known: run tests/line_coverage.py first")
     workshop = Workshop()
     tried = 0
-    for mutant in draw(lines, options.files, options.seed):
+    for mutant in draw(known.lines(), options.files, options.seed):
         if tried >= options.count or time.monotonic() > until:
             break
-        if mutant.name not in results:
-            results[mutant.name] = workshop.try_one(mutant, tests_for(mutant, lines))
+        if mutant.name not in results or (options.again and results[mutant.name] == "survived"):
+            tests = chosen_tests(mutant, known)
+            if not tests:
+                continue  # executed while tests were collected, or by tests that failed
+            results[mutant.name] = workshop.try_one(mutant, tests)
             path.write_text(json.dumps(results, indent=0))
             print(f"{tried + 1}: {mutant.name}: {results[mutant.name]}", flush=True)
+            if tried % CONTROL == CONTROL - 1 and results[mutant.name].startswith("found"):
+                workshop.control(tests[:FIRST_TESTS])
         tried += results[mutant.name] not in ("same", "does not compile")
     print(tables(results))
     return 0

@@ -3,10 +3,10 @@
     python tests/pythons.py python3.10 python3.13 /opt/python3.13t/bin/python3
 
 It runs what depends on the interpreter: the exchange, the tests of CHOSEN, and under the first and the last
-interpreter the conformance suite on the host device. Drivers and kernels see nothing of the interpreter, and the README's command runs everything with
-one. --all runs everything but tests/structure. The builds are quick ones (USMPY_DEBUG=1). The large libraries
-(PyTorch, JAX) are left out, so their tests are skipped. Interpreters that are missing, and failures, end the
-script with 1.
+interpreter the conformance suite on the host device. Drivers and kernels see nothing of the interpreter, and
+the README's command runs everything with one. --all runs everything but tests/structure. The builds are quick
+ones (USMPY_DEBUG=1). The large libraries (PyTorch, JAX) are left out, so their tests are skipped.
+Interpreters that are missing, and failures, end the script with 1.
 """
 
 from __future__ import annotations

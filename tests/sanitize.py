@@ -4,7 +4,7 @@
     python tests/sanitize.py -- tests/cts -k event         arguments after -- are pytest's
     python tests/sanitize.py --no-leaks                    no look for leaks at the end
     python tests/sanitize.py --build-dir FOLDER            keeps the build, so that the next is quick
-    python tests/sanitize.py --build-dir FOLDER --build    the build alone; copies of FOLDER may run side by side
+    python tests/sanitize.py --build-dir FOLDER --build    the build alone; its copies run side by side
 
 The tree is copied and built there (USMPY_DEBUG=1 USMPY_TESTING=1), so the build in place stays as it is.
 The interpreter and the other libraries are not instrumented: the sanitizers' libraries are preloaded, and

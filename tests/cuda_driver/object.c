@@ -1,9 +1,11 @@
 /* Handles: every object that users may name, in one table that never forgets. */
 #include "sim.h"
 
-#define BUCKETS 4096
+#define BUCKETS 65536
+#define OVERHEAD 16 /* of an allocation */
 
 static sim_object *buckets[BUCKETS];
+static unsigned long long n_bytes;
 
 static size_t bucket_of(const void *handle)
 {
@@ -21,6 +23,7 @@ void *sim_new(sim_kind kind, size_t size)
     size_t bucket = bucket_of(object);
     object->next = buckets[bucket];
     buckets[bucket] = object;
+    n_bytes += size + OVERHEAD;
     return object;
 }
 
@@ -63,4 +66,13 @@ size_t sim_count(sim_kind kind)
     size_t count = 0;
     sim_each(kind, count_one, &count);
     return count;
+}
+
+/* Bytes of all handles that there ever were. */
+SIM_EXPORT unsigned long long cudasim_handles(void)
+{
+    sim_lock();
+    unsigned long long bytes = n_bytes;
+    sim_unlock(CUDA_SUCCESS);
+    return bytes;
 }

@@ -33,7 +33,7 @@ MALFORMED = {
     "ndim -1": ({"ndim": -1}, "-1 dimensions"),
     "ndim 65": ({"shape": (1,) * 65}, "65 dimensions"),
     "ndim 2**31 - 1": ({"ndim": 2**31 - 1}, "2147483647 dimensions"),
-    "no shape": ({"shape": None, "ndim": 1}, "no shape"),
+    "no shape": ({"shape": None, "ndim": 1}, "its shape is NULL"),
     "negative length": ({"shape": (3, -1)}, "negative length"),
     "smallest length": ({"shape": (-(2**63),)}, "negative length"),
     "size overflows": ({"shape": (2**32, 2**32), "memory": 8}, "beyond any address"),

@@ -6,6 +6,7 @@ import math
 import sys
 
 import pytest
+from buffers import Buffer
 from fuzz_settings import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,24 +81,6 @@ def test_dicts(name):
 
     check()
     gc.collect()
-
-
-class Buffer(ctypes.Structure):
-    """Py_buffer."""
-
-    _fields_ = [
-        ("buf", ctypes.c_void_p),
-        ("obj", ctypes.c_void_p),
-        ("len", ctypes.c_ssize_t),
-        ("itemsize", ctypes.c_ssize_t),
-        ("readonly", ctypes.c_int),
-        ("ndim", ctypes.c_int),
-        ("format", ctypes.c_char_p),
-        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("suboffsets", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("internal", ctypes.c_void_p),
-    ]
 
 
 class Slot(ctypes.Structure):
@@ -199,7 +182,8 @@ def test_buffers():
             pass
         else:
             assert x.ndim == answer["ndim"]
-            assert answer["suboffsets"] is None or all(n < 0 for n in answer["suboffsets"])
+            suboffsets = (answer["suboffsets"] or ())[: x.ndim]
+            assert all(n < 0 for n in suboffsets)
             assert x.size == 0 or answer["buf"] is not None
             if x.size and inside(x, begin):
                 x.asnumpy()

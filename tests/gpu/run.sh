@@ -6,6 +6,7 @@
 #     tests/gpu/run.sh --cts           the build and the conformance suite on the GPU alone
 #     tests/gpu/run.sh --bench         the release build and the benchmarks alone
 #     tests/gpu/run.sh --opencl        the build and the conformance suite on NVIDIA's and PoCL's OpenCL alone
+#     tests/gpu/run.sh --sanitizer     the build, and tests/gpu and the functions under compute-sanitizer
 #     tests/gpu/run.sh -k EXPRESSION   the same, with only the tests (of all that run) whose names fit
 #     tests/gpu/run.sh --quick         benchmarks with few rounds
 #     tests/gpu/run.sh --only WORDS    benchmarks: only rows with these words
@@ -19,7 +20,7 @@ cd "$(dirname "$0")/../.."
 parts="" select="" quick="" only=""
 while [ $# -gt 0 ]; do
     case $1 in
-        --tests | --cts | --bench | --opencl) parts="$parts ${1#--}" ;;
+        --tests | --cts | --bench | --opencl | --sanitizer) parts="$parts ${1#--}" ;;
         -k) select=$2; shift ;;
         --quick) quick=--quick ;;
         --only) only=$2; shift ;;
@@ -38,7 +39,7 @@ finish() {
     rm -rf "$temporary"
     if [ -n "${OUT:-}" ]; then
         tail -n 300 "$logs"/build-*.log "$logs"/pip.log "$logs"/compiler.log "$logs"/bench.log > "$OUT/other.log" 2> /dev/null
-        for file in "$logs"/{gpu,cts,opencl-nvidia,opencl-pocl}.log "$logs"/bench.{json,md} docs/gpu-report.md; do
+        for file in "$logs"/{gpu,cts,opencl-nvidia,opencl-pocl,sanitizer}.log "$logs"/bench.{json,md} docs/gpu-report.md; do
             [ -f "$file" ] && cp "$file" "$OUT/"
         done
     fi
@@ -100,7 +101,7 @@ build() {
 
 step "build"
 builds=()
-if wanted tests || wanted cts || wanted opencl; then
+if wanted tests || wanted cts || wanted opencl || wanted sanitizer; then
     build testing "$temporary/testing" & builds+=($!)
 fi
 if wanted bench; then
@@ -119,7 +120,8 @@ one_file() {
     local file=$1 name=$2 limit=$3 base
     shift 3
     base=$logs/$name-$(basename "$file" .py)
-    timeout -k 10 "$limit" "$python" -m pytest -q -p no:cacheprovider -p no:benchmark -p no:xdist --color=no \
+    # shellcheck disable=SC2086
+    timeout -k 10 "$limit" ${checker:-} "$python" -m pytest -q -p no:cacheprovider -p no:benchmark -p no:xdist --color=no \
         --tb=short -rfE --timeout=80 --junitxml="$base.xml" "$file" "$@" > "$base.log" 2>&1
     local code=$?
     [ "$code" -eq 5 ] && code=0 # the selection has none of this file
@@ -175,6 +177,35 @@ if wanted opencl; then
     USMPY_TEST_OPENCL=NVIDIA run_suite opencl-nvidia 200 8 tests/cts ${select:+-k "$select"}
     step "tests/cts on PoCL"
     run_suite opencl-pocl 200 8 tests/cts -k "opencl-pocl${select:+ and ($select)}"
+fi
+# Tools of compute-sanitizer, all at once. Calls of the driver that fail are no findings: tests make them fail.
+sanitized="gpu/test_gpu_[!p]* gpu/test_gpu_programs* cts/test_elementwise_kernel* cts/test_reduc*
+    cts/test_scan_kernel* cts/test_sorting* cts/test_matmul* cts/test_take* cts/test_mask* cts/test_where*
+    cts/test_statistics* cts/test_sets* cts/test_random* cts/test_copy.py cts/test_compute_shapes*"
+if wanted sanitizer; then
+    step "compute-sanitizer"
+    command -v compute-sanitizer > /dev/null || PATH=$PATH:$CUDA_HOME/bin
+    export USMPY_REQUIRE_GPU=1 USMPY_CUDA_LIBRARY=libcuda.so.1
+    tools="memcheck racecheck synccheck"
+    for tool in $tools; do
+        (
+            export checker="compute-sanitizer --tool $tool --target-processes all --report-api-errors no --error-exitcode 86"
+            # shellcheck disable=SC2086
+            run_suite "$tool" 250 $((many / 2)) "$(cd tests && printf 'tests/%s ' $sanitized)" \
+                --timeout=300 -k "cuda or test_gpu"
+        ) > "$logs/$tool.txt" &
+    done
+    wait
+    for tool in $tools; do
+        printf -- '-- %s: ' "$tool"
+        cat "$logs/$tool.txt"
+        grep -hE "^=========" "$logs/$tool"-*.log | grep -vE "COMPUTE-SANITIZER|ERROR SUMMARY: 0|RACECHECK SUMMARY: 0|LEAK" \
+            | head -n 60
+        printf 'processes without a finding: '
+        grep -hcE "SUMMARY: 0 (errors|hazards)" "$logs/$tool"-*.log | awk '{ n += $1 } END { print n + 0 }'
+        grep -lE "SUMMARY: [1-9]" "$logs/$tool"-*.log | sed 's/^/findings: /' && failed=1
+    done > "$logs/sanitizer.log"
+    cat "$logs/sanitizer.log"
 fi
 if wanted bench; then
     step "benchmarks"

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
 from gpu_driver import SOFTWARE
 
-ROOT = pathlib.Path(__file__).parents[2]
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from ranks import two_ranks
+
 BEGIN = """
-import os, sys, time
+import os, time
 import usmpy
 
-rank, ranks, folder = int(sys.argv[1]), 2, sys.argv[2]
+rank, ranks, meeting = int(os.environ["RANK"]), 2, os.environ["MEETING"]
 device = usmpy.Device(f"cuda:gpu:{rank}")
 N = 1 << 20
 
@@ -45,7 +45,7 @@ import torch
 import torch.distributed as dist
 
 torch.cuda.set_device(rank)
-dist.init_process_group("nccl", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
+dist.init_process_group("nccl", init_method=f"file://{meeting}", rank=rank, world_size=ranks)
 
 def all_reduce(x):
     tensor = torch.from_dlpack(x)
@@ -59,7 +59,7 @@ print("ok")
 NCCL = """
 import nccl.core as nccl
 
-path = os.path.join(folder, "identifier")
+path = meeting
 if rank == 0:
     with open(path + ".part", "wb") as file:
         file.write(bytes(nccl.get_unique_id()))
@@ -79,24 +79,7 @@ print("ok")
 
 
 def run(code: str, folder: pathlib.Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", BEGIN + code, str(rank), str(folder)],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        ended = [(process.communicate(timeout=180), process.returncode) for process in ranks]
-    finally:
-        for process in ranks:
-            process.kill()
-    for (out, err), status in ended:
-        assert (status, out) == (0, "ok\n"), out + err
+    assert two_ranks(BEGIN + code, folder) == ["ok\n", "ok\n"]
 
 
 @pytest.fixture(autouse=True)

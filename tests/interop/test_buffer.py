@@ -13,6 +13,7 @@ import weakref
 
 import numpy as np
 import pytest
+from buffers import Buffer
 from dtypes import FORMATS
 from ids import steady
 
@@ -199,22 +200,6 @@ def test_views_are_seen_as_they_are(name):
 
 def get_buffer(x, flags):
     """PyObject_GetBuffer with these flags; what the exporter filled in."""
-
-    class Buffer(ctypes.Structure):
-        _fields_ = [
-            ("buf", ctypes.c_void_p),
-            ("obj", ctypes.c_void_p),
-            ("len", ctypes.c_ssize_t),
-            ("itemsize", ctypes.c_ssize_t),
-            ("readonly", ctypes.c_int),
-            ("ndim", ctypes.c_int),
-            ("format", ctypes.c_char_p),
-            ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
-            ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
-            ("suboffsets", ctypes.c_void_p),
-            ("internal", ctypes.c_void_p),
-        ]
-
     buffer = Buffer()
     status = ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(x), ctypes.byref(buffer), flags)
     assert status == 0

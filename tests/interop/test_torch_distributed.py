@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 from libraries import need
+from ranks import two_ranks
 
 torch = need("torch")
 if not torch.distributed.is_available():
@@ -19,37 +17,6 @@ ROOT = pathlib.Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "collectives.md"
 
 
-def in_two_processes(code: str, tmp_path: pathlib.Path) -> list[str]:
-    """What each of two ranks writes to its standard output."""
-    program = tmp_path / "program.py"
-    program.write_text(code, encoding="utf-8")
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, program],
-            env={
-                **os.environ,
-                "PYTHONPATH": str(ROOT),
-                "RANK": str(rank),
-                "WORLD_SIZE": "2",
-                "MEETING": str(tmp_path / "meeting"),
-                "GLOO_SOCKET_IFNAME": "lo",
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        ended = [(process.communicate(timeout=120), process.returncode) for process in ranks]
-    finally:
-        for process in ranks:
-            process.kill()
-    for (out, err), status in ended:
-        assert status == 0, out + err
-    return [out for (out, _), _ in ended]
-
-
 def page_block() -> str:
     code = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     assert code is not None
@@ -57,7 +24,7 @@ def page_block() -> str:
 
 
 def test_the_page_with_two_ranks(tmp_path):
-    in_two_processes(page_block(), tmp_path)
+    two_ranks(page_block(), tmp_path)
 
 
 COLLECTIVES = """
@@ -107,4 +74,4 @@ def test_collectives_on_each_device(tmp_path):
     assert "host:cpu:0" in names
     first, end, _ = page_block().partition("dist.destroy_process_group()")
     code = f"{first}{COLLECTIVES.replace('DEVICES', repr(names))}{end}"
-    assert in_two_processes(code, tmp_path) == ["checked\n"] * 2
+    assert two_ranks(code, tmp_path) == ["checked\n"] * 2

@@ -14,7 +14,10 @@ from usmpy._compile import included as _included
 from usmpy._compile.portable_constants import CONSTANTS
 from usmpy._compile.tokens import Refused
 
-pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
+pytestmark = [
+    pytest.mark.not_sanitized("the system's compiler is no part of it"),
+    pytest.mark.release("it builds thousands of programs"),
+]
 
 RICH = r"""
 #if defined(A) && (B == 'b' || N % 3 ? -1 : 0x2f) && !defined C

@@ -1,11 +1,13 @@
 """Options of programs: what a kernel may ask of a compiler, and what is refused by name."""
 
 import os
+import pathlib
+import re
 
 import pytest
 
 import usmpy
-from usmpy._compile import build_options
+from usmpy._compile import build_options, spirv
 
 pytestmark = [
     pytest.mark.leaves_objects("queues of devices are cached"),
@@ -189,3 +191,60 @@ def test_refused_options_of_the_spirv_compiler(option):
         for language in ("portable", "opencl"):
             with pytest.raises(ValueError, match=r"options: .*allowed are -D, .*-ze-<Level Zero>"):
                 usmpy.Program(ADD, device=device, language=language, options=option)
+
+
+@pytest.fixture
+def ocloc(monkeypatch):
+    """Stands in for ocloc, which no package brings; the calls as (options, source)."""
+    calls = []
+
+    def invoke(library, arguments, source):
+        calls.append((arguments[arguments.index("-options") + 1].split(), source.decode()))
+        return 0, {"module.spv": bytes(20) + (2 << 16 | 15).to_bytes(4, "little")}
+
+    monkeypatch.setattr(spirv, "_find_ocloc", lambda: object())
+    monkeypatch.setattr(spirv, "_invoke", invoke)
+    return calls
+
+
+def test_values_with_blanks_are_no_further_options_of_ocloc(ocloc):
+    options = "-D 'A=1 -o {file}' -D 'F(x, y)=(x + y)' -DB -D 'C=\"text\"' -cl-mad-enable"
+    spirv.prepare(ADD, "opencl", options, True, True)
+    [(given, source)] = ocloc
+    assert "-o" not in given
+    assert [word for word in given if word.startswith("-D")] == ["-DB"]
+    assert "-cl-mad-enable" in given
+    lines = source.splitlines()
+    assert lines[:3] == ["#define A 1 -o {file}", "#define F(x, y) (x + y)", '#define C "text"']
+    assert lines[3].startswith("#line 1")
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["-I 'a -o b'", "-include 'a\tb'", "-D 'A B=1'", "-D 'A=1\n#include <x>'", "-U 'A -o b'", "-I 'a\"b'"],
+)
+def test_values_that_ocloc_would_cut_are_refused(option, ocloc):
+    with pytest.raises(ValueError, match=r"options: .* has a blank, .*ocloc.*; allowed are .* -D alone"):
+        spirv.prepare(ADD, "opencl", option, True, True)
+    assert ocloc == []
+
+
+def test_a_folder_with_blanks_is_not_given_to_ocloc(ocloc, tmp_path, monkeypatch):
+    folder = tmp_path / "a -o b"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    spirv.prepare(ADD, "opencl", "", True, True)
+    assert "-o" not in ocloc[0][0]
+    assert "-I" not in ocloc[0][0]
+
+
+def test_no_shell_runs():
+    """Compilers are started by a list of words; nothing in the sources starts a shell."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    files = [*(root / "usmpy").rglob("*.py"), *(root / "csrc").rglob("*.[ch]")]
+    assert len(files) > 300
+    shell = re.compile(r"shell\s*=\s*True|\bos\.(?:system|popen)\b|\b(?:getoutput|getstatusoutput)\b")
+    in_c = re.compile(r"\b(?:system|popen|execl[ep]?|execv[pe]*|posix_spawnp?)\s*\(")
+    for file in files:
+        found = (in_c if file.suffix in (".c", ".h") else shell).search(file.read_text())
+        assert found is None, f"{file}: {found[0]}"

@@ -21,15 +21,23 @@ SAID = {
 }
 # Scripts that tests/sanitize.py leaves out, and why.
 NOT_SANITIZED = {
+    "chain_of_a_million": "the sanitizers need larger stacks",
     "fork_after_kernels": "GCC's AddressSanitizer breaks in the children of busy forks that start threads",
     "leak_of_submissions": "memory that was freed is kept there for a while",
     "needs_libc_alone": "the sanitizers' libraries are needed there",
 }
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    found = [pytest.mark.not_sanitized(NOT_SANITIZED[name])] if name in NOT_SANITIZED else []
+    return [*found, pytest.mark.release("it takes ten seconds")] if name == "chain_of_a_million" else found
+
+
 PARAMETERS = [
     pytest.param(
         script,
         id=script.stem,
-        marks=[pytest.mark.not_sanitized(NOT_SANITIZED[script.stem])] if script.stem in NOT_SANITIZED else [],
+        marks=marks(script.stem),
     )
     for script in SCRIPTS
 ]

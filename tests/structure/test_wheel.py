@@ -48,8 +48,8 @@ def copy_of_the_tree(folder):
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """
-    (the folder with the source distribution and the wheel that was made of it, what the build said). The folder
-    is USMPY_TEST_DIST, if that is set, so that others may use the wheel too.
+    (the folder with the source distribution and the wheel that was made of it, what the build said). The
+    folder is USMPY_TEST_DIST, if that is set, so that others may use the wheel too.
     """
     tree = copy_of_the_tree(tmp_path_factory.mktemp("tree"))
     out = Path(os.environ.get("USMPY_TEST_DIST") or tmp_path_factory.mktemp("dist"))

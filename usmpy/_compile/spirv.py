@@ -188,13 +188,39 @@ def _invoke(library: ctypes.CDLL, arguments: list[str], source: bytes) -> tuple[
     return status, written
 
 
+def _for_ocloc(words: list[str]) -> tuple[str, str]:
+    """(lines before the source, options as one text).
+
+    ocloc cuts its text of options at blanks. A word with a blank or a quote in it must not become several
+    options, such as one that writes a file: a macro is defined in the source instead, anything else refused.
+    """
+    lines, kept = [], []
+    for word in words:
+        if not re.search(r"[\s\"'\\]", word):
+            kept.append(word)
+            continue
+        macro, _, value = word.removeprefix("-D").partition("=")
+        if not word.startswith("-D") or not re.fullmatch(r"\w+(?:\([\w, .]*\))?", macro) or "\n" in word:
+            raise ValueError(
+                f"options: {word!r} has a blank, a quote or a backslash in its value, which ocloc, the "
+                "compiler for Level Zero, would read as several options; allowed are such values of -D "
+                "alone: use a path without them"
+            )
+        lines.append(f"#define {macro} {value if '=' in word else '1'}\n")
+    return "".join(lines), " ".join(kept)
+
+
 def _with_ocloc(library: ctypes.CDLL, source: str, options: list[str], lacking: list[str]) -> bytes:
     text = f'#line 1 "{NAME}"\n{source}'.encode("utf-8", "surrogateescape") + b"\0"
     # ocloc takes the options of the driver, not those of clang.
     words = [word for word in options if not word.startswith("-ffp-contract")]
     if len(words) != len(options):
         text = b"#pragma OPENCL FP_CONTRACT OFF\n" + text
-    joined = " ".join([*words, "-cl-kernel-arg-info", "-I", os.getcwd()])
+    definitions, joined = _for_ocloc(words)
+    text = definitions.encode("utf-8", "surrogateescape") + text
+    joined += " -cl-kernel-arg-info"
+    if not re.search(r"[\s\"'\\]", own_folder := os.getcwd()):
+        joined += f" -I {own_folder}"
     log = ""
     for device in _DEVICES["fp64" not in lacking]:
         command = ["ocloc", "compile", "-q", "-spv_only", "-file", "source.cl", "-device", device]

@@ -81,23 +81,33 @@ class Source:
         self._pieces[label] = text
         last = text.rstrip().count("\n") + 1
         ended = f'\n#line {last} "<{label}>"\n{end}' if end else ""
-        self._parts.append(f'#line 1 "<{label}>"\n{text}{ended}\n#line 1 "<kernel>"\n')
+        self._parts.append(f'#line 1 "<{label}>"\n{text}{ended}\n#line 1 "<usmpy>"\n')
 
     def __str__(self) -> str:
         return "".join(self._parts)
+
+    def _place(self, line: int) -> tuple[str, int]:
+        """The label and number that the directives give to a line of the whole text."""
+        import re
+
+        label, number = "", 0
+        for text in str(self).split("\n")[:line]:
+            directive = re.fullmatch(r'#line (\d+) "<(\w+)>"', text)
+            label, number = (directive[2], int(directive[1]) - 1) if directive else (label, number + 1)
+        return label, number
 
     def explain(self, error: BuildError, name: str) -> BuildError:
         """The same error, with the line of the user's text that it is about in front."""
         import re
 
         found = re.search(r"<(\w+)>[:(](\d+)[^\n]*", error.log or str(error))
-        text = self._pieces.get(found[1]) if found else None
+        label, number = (found[1], int(found[2])) if found else ("", 0)
+        if label == "kernel":  # NVIDIA's OpenCL compiler counts the lines of the whole text
+            label, number = self._place(number)
         said = str(error)
-        if found and text is not None:
-            lines = text.split("\n")
-            number = int(found[2])
-            if 0 < number <= len(lines):
-                said = f"line {number} of {found[1]}: {lines[number - 1].strip()}\n{said}"
+        lines = self._pieces.get(label, "").split("\n")
+        if label in self._pieces and 0 < number <= len(lines):
+            said = f"line {number} of {label}: {lines[number - 1].strip()}\n{said}"
         return BuildError(
             f"{name}: {said}", backend=error.backend, code=error.code, name=error.name, log=error.log
         )

@@ -136,7 +136,9 @@ static void unmap(const usm_cuda_mapping *mapping)
 {
     CUresult code = usm_cuda.cuMemUnmap(mapping->at, mapping->nbytes);
     usm_cuda_note(mapping->device, code);
-    (void)usm_cuda.cuMemAddressFree(mapping->at, mapping->nbytes);
+    if (code == CUDA_SUCCESS) { /* addresses that are still mapped must stay reserved */
+        (void)usm_cuda.cuMemAddressFree(mapping->at, mapping->nbytes);
+    }
 }
 
 /* Maps the allocation and lists the mapping. The context is current. *function: the call that failed. */

@@ -160,7 +160,9 @@ usm_status usm_dltensor_check(const DLTensor *tensor, uint64_t flags, usm_dtype 
                              tensor->ndim, USM_MAX_NDIM);
     }
     if (USM_UNLIKELY(tensor->ndim > 0 && tensor->shape == NULL)) {
-        return usm_error_set(error, USM_BUFFER, "the tensor has %d dimensions and no shape", tensor->ndim);
+        return usm_error_set(
+            error, USM_BUFFER,
+            "ndim of the tensor is %d and its shape is NULL; a shape of that length is needed", tensor->ndim);
     }
     return USM_OK;
 }

@@ -1,5 +1,6 @@
 #include "reduce.h"
 
+#include "axes.h"
 #include "compare.h"
 #include "mask.h"
 
@@ -87,21 +88,11 @@ typedef struct plan {
 /* `rows`: nothing may be in `inner`. */
 static void make_plan(const usm_view *src, uint64_t gone, bool rows, plan *plan)
 {
-    uint64_t outer = 1, reduced = 1, inner = 1; /* beside a length of 0, others may have any product */
-    int changes = 0;                            /* from axes that stay to those that go, and back */
-    for (int i = 0; i < src->ndim; i++) {
-        bool goes = (gone >> i & 1) != 0;
-        changes += goes != (changes == 1);
-        uint64_t *part = goes ? &reduced : changes == 0 ? &outer : &inner;
-        *part *= (uint64_t)src->shape[i];
-    }
-    plan->together = changes < 2 || (changes == 2 && !rows);
-    plan->any_order = changes < 2 && (src->ndim == 0 || (gone & 1) != 0);
-    if (!plan->together) {
-        outer *= inner;
-        inner = 1;
-    }
-    plan->whole = (usm_reduction){(int64_t)outer, (int64_t)reduced, (int64_t)inner, 0, 0, 0};
+    usm_axes_plan axes;
+    usm_axes_plan_make(src, gone, rows, &axes);
+    plan->together = axes.together;
+    plan->any_order = axes.any_order;
+    plan->whole = (usm_reduction){axes.outer, axes.reduced, axes.inner, 0, 0, 0};
 }
 
 /* The truth values as the plan asks for them: where axes have to move, those that go come last. */

@@ -305,7 +305,8 @@ static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_p
     return status;
 }
 
-usm_status usm_queue_enter(usm_queue *queue, void **handle, usm_wait_poll poll, void *argument, usm_error *error)
+usm_status usm_queue_enter(usm_queue *queue, void **handle, usm_wait_poll poll, void *argument,
+                           usm_error *error)
 {
     usm_wait *waits = NULL;
     size_t count = 0;

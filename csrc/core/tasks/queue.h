@@ -81,7 +81,8 @@ void *usm_queue_handle(usm_queue *queue);
  * The same, with all work submitted so far in it: waits for the tasks that the driver has not got yet, which
  * are those of the host and those behind them (inside a task: but for what waits for the task itself).
  */
-usm_status usm_queue_enter(usm_queue *queue, void **handle, usm_wait_poll poll, void *argument, usm_error *error);
+usm_status usm_queue_enter(usm_queue *queue, void **handle, usm_wait_poll poll, void *argument,
+                           usm_error *error);
 static inline bool usm_queue_is_shared(const usm_queue *queue)
 {
     return atomic_load_explicit(&((usm_queue *)queue)->shared, memory_order_acquire);
