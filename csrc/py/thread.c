@@ -29,6 +29,14 @@ static void start(void)
 {
     pthread_atfork(lock_birth, unlock_birth, unlock_birth);
 }
+#else
+static void lock_birth(void)
+{
+}
+
+static void unlock_birth(void)
+{
+}
 #endif
 
 void usmpy_thread_start(void)
@@ -65,53 +73,22 @@ static void count_out(usmpy_interpreter *interpreter)
 }
 
 /*
- * A new thread state for the calling thread, and the GIL. NULL if memory is exhausted.
- *
- * Before version 3.12, _xxsubinterpreters checks that a sub-interpreter has one thread state, and runs or
- * ends it with the newest one, under the GIL alone. So a state of a sub-interpreter is added under the GIL,
- * which a state of the main interpreter takes. PyGILState_Ensure uses the state that a thread gets while it
- * has none: that is the second one here. If that one cannot be made, the first remains.
+ * Before version 3.12, a thread that waits for the GIL asks the threads of its thread state's interpreter alone
+ * to give it up: one with another state would wait for ever on a loop of the sub-interpreter. So the state that
+ * waits is of that interpreter.
  */
-static PyThreadState *new_state(usmpy_interpreter *interpreter)
-{
-#if PY_VERSION_HEX < 0x030C0000
-    lock_birth();
-    PyThreadState *thread = PyThreadState_New(PyInterpreterState_Main());
-    unlock_birth();
-    if (thread == NULL) {
-        return NULL;
-    }
-    PyEval_RestoreThread(thread);
-    for (int i = 0; i < 2 && interpreter->id != 0; i++) {
-        PyThreadState *next = PyThreadState_New(interpreter->python);
-        if (next != NULL) {
-            PyThreadState_Swap(next);
-            PyThreadState_Clear(thread);
-            PyThreadState_Delete(thread);
-            thread = next;
-        } else if (i == 0) {
-            PyThreadState_Clear(thread);
-            PyThreadState_DeleteCurrent();
-            return NULL;
-        }
-    }
-#else
-    PyThreadState *thread =
-        PyThreadState_New(interpreter->id == 0 ? PyInterpreterState_Main() : interpreter->python);
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
-#endif
-    return thread;
-}
-
 PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter)
 {
     if (!count_in(interpreter)) {
         return NULL;
     }
-    PyThreadState *thread = new_state(interpreter);
-    if (thread == NULL) {
+    lock_birth();
+    PyThreadState *thread =
+        PyThreadState_New(interpreter->id == 0 ? PyInterpreterState_Main() : interpreter->python);
+    unlock_birth();
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    } else {
         count_out(interpreter);
     }
     return thread;
