@@ -2,6 +2,7 @@
 #include "thread.h"
 
 #include <pthread.h>
+#include <time.h>
 
 /*
  * CPython links a thread state into the interpreter's list under a lock of its own, without the GIL. Before
@@ -28,14 +29,6 @@ static void unlock_birth(void)
 static void start(void)
 {
     pthread_atfork(lock_birth, unlock_birth, unlock_birth);
-}
-#else
-static void lock_birth(void)
-{
-}
-
-static void unlock_birth(void)
-{
 }
 #endif
 
@@ -73,22 +66,54 @@ static void count_out(usmpy_interpreter *interpreter)
 }
 
 /*
- * Before version 3.12, a thread that waits for the GIL asks the threads of its thread state's interpreter alone
- * to give it up: one with another state would wait for ever on a loop of the sub-interpreter. So the state that
- * waits is of that interpreter.
+ * A new thread state for the calling thread, and the GIL. NULL if memory is exhausted.
+ *
+ * Before version 3.12, _xxsubinterpreters checks that a sub-interpreter has one thread state, and runs or
+ * ends it with the newest one, under the GIL alone: one that was added in between without the GIL would run on
+ * two threads. So a state of a sub-interpreter is added under the GIL, which a state of the main interpreter
+ * takes. PyGILState_Ensure uses the state that a thread gets while it has none: that is the second one here.
+ * If that one cannot be made, the first remains.
  */
+static PyThreadState *new_state(usmpy_interpreter *interpreter)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    lock_birth();
+    PyThreadState *thread = PyThreadState_New(PyInterpreterState_Main());
+    unlock_birth();
+    if (thread == NULL) {
+        return NULL;
+    }
+    PyEval_RestoreThread(thread);
+    for (int i = 0; i < 2 && interpreter->id != 0; i++) {
+        PyThreadState *next = PyThreadState_New(interpreter->python);
+        if (next != NULL) {
+            PyThreadState_Swap(next);
+            PyThreadState_Clear(thread);
+            PyThreadState_Delete(thread);
+            thread = next;
+        } else if (i == 0) {
+            PyThreadState_Clear(thread);
+            PyThreadState_DeleteCurrent();
+            return NULL;
+        }
+    }
+#else
+    PyThreadState *thread =
+        PyThreadState_New(interpreter->id == 0 ? PyInterpreterState_Main() : interpreter->python);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+#endif
+    return thread;
+}
+
 PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter)
 {
     if (!count_in(interpreter)) {
         return NULL;
     }
-    lock_birth();
-    PyThreadState *thread =
-        PyThreadState_New(interpreter->id == 0 ? PyInterpreterState_Main() : interpreter->python);
-    unlock_birth();
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    } else {
+    PyThreadState *thread = new_state(interpreter);
+    if (thread == NULL) {
         count_out(interpreter);
     }
     return thread;
@@ -99,6 +124,17 @@ void usmpy_thread_detach(usmpy_interpreter *interpreter, PyThreadState *thread)
     PyThreadState_Clear(thread);
     PyThreadState_DeleteCurrent();
     count_out(interpreter);
+}
+
+void usmpy_thread_yield(void)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    if (usm_deferred_has_many() && usmpy_interpreter_here()->id != 0) {
+        Py_BEGIN_ALLOW_THREADS
+            nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL); /* a thread that waits needs time to wake up */
+        Py_END_ALLOW_THREADS
+    }
+#endif
 }
 
 int usmpy_thread_reserve(usmpy_interpreter *interpreter)
