@@ -69,10 +69,10 @@ static void count_out(usmpy_interpreter *interpreter)
  * A new thread state for the calling thread, and the GIL. NULL if memory is exhausted.
  *
  * Before version 3.12, _xxsubinterpreters checks that a sub-interpreter has one thread state, and runs or
- * ends it with the newest one, under the GIL alone: one that was added in between without the GIL would run on
- * two threads. So a state of a sub-interpreter is added under the GIL, which a state of the main interpreter
- * takes. PyGILState_Ensure uses the state that a thread gets while it has none: that is the second one here.
- * If that one cannot be made, the first remains.
+ * ends it with the newest one, under the GIL alone: one that was added in between without the GIL would run
+ * on two threads. So a state of a sub-interpreter is added under the GIL, which a state of the main
+ * interpreter takes. PyGILState_Ensure uses the state that a thread gets while it has none: that is the
+ * second one here. If that one cannot be made, the first remains.
  */
 static PyThreadState *new_state(usmpy_interpreter *interpreter)
 {
@@ -131,7 +131,8 @@ void usmpy_thread_yield(void)
 #if PY_VERSION_HEX < 0x030C0000
     if (usm_deferred_has_many() && usmpy_interpreter_here()->id != 0) {
         Py_BEGIN_ALLOW_THREADS
-            nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL); /* a thread that waits needs time to wake up */
+            nanosleep(&(struct timespec){.tv_nsec = 20000},
+                      NULL); /* a thread that waits needs time to wake up */
         Py_END_ALLOW_THREADS
     }
 #endif
