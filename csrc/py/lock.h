@@ -5,7 +5,7 @@
 #include <Python.h>
 
 #if PY_VERSION_HEX >= 0x030D0000
-#define USMPY_BEGIN_CRITICAL_SECTION(object) Py_BEGIN_CRITICAL_SECTION(object)
+#define USMPY_BEGIN_CRITICAL_SECTION(object) Py_BEGIN_CRITICAL_SECTION(object); /* it ends without one */
 #define USMPY_END_CRITICAL_SECTION() Py_END_CRITICAL_SECTION()
 #define usmpy_is_finalizing() Py_IsFinalizing()
 #else

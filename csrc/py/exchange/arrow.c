@@ -232,7 +232,6 @@ static PyObject *take(PyObject *capsule, usm_arrow_array *source)
     usm_arrow_array *moved = PyCapsule_GetPointer(owner, OWNER);
     (void)capsule; /* the section is one of free-threaded builds alone */
     USMPY_BEGIN_CRITICAL_SECTION(capsule)
-        ;
         *moved = *source;
         source->release = NULL;
     USMPY_END_CRITICAL_SECTION();

@@ -19,7 +19,6 @@ static int consume(PyObject *capsule, usmpy_tensor *tensor)
     int renamed = 0;
     *tensor = (usmpy_tensor){NULL, NULL};
     USMPY_BEGIN_CRITICAL_SECTION(capsule)
-        ;
         pointer = PyCapsule_GetPointer(capsule, USMPY_CAPSULE);
         if (USM_LIKELY(pointer != NULL)) {
             renamed = PyCapsule_SetName(capsule, "used_" USMPY_CAPSULE);
