@@ -10,7 +10,7 @@ import sys
 ROOT = pathlib.Path(__file__).parents[1]
 
 
-def two_ranks(code: str, folder: pathlib.Path, timeout: float = 180) -> list[str]:
+def two_ranks(code: str, folder: pathlib.Path) -> list[str]:
     """
     What each writes to its standard output. RANK, WORLD_SIZE and MEETING, a file that does not exist, are in
     the environment. AssertionError with all of the output if one fails.
@@ -30,7 +30,7 @@ def two_ranks(code: str, folder: pathlib.Path, timeout: float = 180) -> list[str
         for rank in range(2)
     ]
     try:
-        ended = [(process.communicate(timeout=timeout), process.returncode) for process in ranks]
+        ended = [(process.communicate(timeout=180), process.returncode) for process in ranks]
     finally:
         for process in ranks:
             process.kill()

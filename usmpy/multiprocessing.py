@@ -32,7 +32,6 @@ import fcntl
 import mmap
 import os
 import pickle
-import socket
 from multiprocessing import context
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import TYPE_CHECKING, Any
@@ -50,34 +49,10 @@ IN_PICKLE = 64 * 1024
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
-def duplicate(fds: tuple[int, ...]) -> Any:
-    """
-    One DupFd for all descriptors, since each takes a connection between the processes and two threads' time:
-    several wait in a socket, which is sent in their place.
-    """
-    if len(fds) == 1:
-        return DupFd(fds[0])
-    near, far = socket.socketpair()
-    with near, far:
-        socket.send_fds(near, [b"1"], fds)
-        return DupFd(far.fileno())
-
-
-def detached(sent: Any, count: int) -> tuple[int, ...]:
-    fd = sent.detach()
-    if count == 1:
-        return (fd,)
-    with socket.socket(fileno=fd) as far:
-        _, fds, _, _ = socket.recv_fds(far, 1, count)
-    for fd in fds:
-        os.set_inheritable(fd, False)
-    return tuple(fds)
-
-
-def send(handle: IPCHandle) -> Any:
+def duplicates(handle: IPCHandle) -> list[Any]:
     """What sends the handle's descriptors. A process that is being started takes them later."""
     process: Any = context.get_spawning_popen()
-    sent = duplicate(handle.fds)
+    sent = [DupFd(fd) for fd in handle.fds]
     if process is None:
         handle.close()
     else:
@@ -85,18 +60,18 @@ def send(handle: IPCHandle) -> Any:
     return sent
 
 
-def received(data: bytes, sent: Any, count: int) -> IPCHandle:
-    return IPCHandle._make(data, detached(sent, count))
+def received(data: bytes, sent: list[Any]) -> IPCHandle:
+    return IPCHandle._make(data, tuple(duplicate.detach() for duplicate in sent))
 
 
-def opened(data: bytes, sent: Any, count: int) -> USMArray:
-    with received(data, sent, count) as handle:
+def opened(data: bytes, sent: list[Any]) -> USMArray:
+    with received(data, sent) as handle:
         return handle.open()
 
 
 def reduce_handle(handle: IPCHandle) -> tuple[Any, ...]:
-    data, fds = bytes(handle), handle.fds
-    return received, (data, send(IPCHandle.from_bytes(data, fds)), len(fds))
+    data = bytes(handle)
+    return received, (data, duplicates(IPCHandle.from_bytes(data, handle.fds)))
 
 
 def sealed_copy(data: memoryview) -> int:
@@ -128,14 +103,14 @@ def adopted(make: Callable[..., USMArray], sent: Any, nbytes: int, *rest: Any) -
 def reduce_array(array: USMArray) -> tuple[Any, ...]:
     if array.shareable and array.nbytes:
         handle = array.get_ipc_handle()
-        count = len(handle.fds)
-        return opened, (bytes(handle), send(handle), count)
+        return opened, (bytes(handle), duplicates(handle))
     if array.nbytes <= IN_PICKLE:
         return array.__reduce_ex__(4)
     make, (buffer, *rest) = array.__reduce_ex__(5)
     assert isinstance(buffer, pickle.PickleBuffer)
     data = buffer.raw()
-    sent = send(IPCHandle._make(b"", (sealed_copy(data),)))
+    handle = IPCHandle._make(b"", (sealed_copy(data),))
+    (sent,) = duplicates(handle)
     return adopted, (make, sent, data.nbytes, *rest)
 
 

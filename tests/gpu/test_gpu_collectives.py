@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import pathlib
-import sys
 
 import pytest
 from gpu_driver import SOFTWARE
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from ranks import two_ranks
 
 BEGIN = """

@@ -277,6 +277,13 @@ def test_several_arrays_have_buffers_of_their_own():
 # CUDA devices: UCXX takes frames in their memory, and dask-cuda spills them to the host.
 
 
+@pytest.fixture(autouse=True)
+def _no_cycles():
+    """Graphs of dask refer to themselves: their arrays go with the next collection."""
+    yield
+    gc.collect()
+
+
 @pytest.fixture
 def gpu():
     devices = usmpy.get_devices("cuda")

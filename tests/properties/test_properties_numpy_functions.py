@@ -62,8 +62,9 @@ CALLS = {
     np.sort(np.partition(x, 0, axis=a), axis=a); np.partition(x, 0)[..., 0];
     np.partition(x, -1, axis=None)[-1];
     np.take_along_axis(x, np.argpartition(x, -1, axis=a), axis=a).max(axis=a); np.select([mask], [x]);
-    np.select([mask, x > y], [x, y], 3); np.digitize(x, np.unique(y)); np.digitize(x, [0, 1, 2], right=True);
-    np.digitize(x, np.flip(np.unique(y)))
+    np.select([mask, x > y], [x, y], 3); np.digitize(x, np.unique(np.where(y == y, y, 0)));
+    np.digitize(x, [0, 1, 2], right=True);
+    np.digitize(x, np.flip(np.unique(np.where(y == y, y, 0))))
     """,
     REAL: """
     np.add(x, y); np.add(x, 2); np.subtract(3, x); np.multiply(x, row); np.negative(x); np.positive(x);

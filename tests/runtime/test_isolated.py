@@ -28,9 +28,12 @@ NOT_SANITIZED = {
 }
 
 
+SLOW = {"chain_of_a_million": "it takes ten seconds"}
+
+
 def marks(name: str) -> list[pytest.MarkDecorator]:
-    found = [pytest.mark.not_sanitized(NOT_SANITIZED[name])] if name in NOT_SANITIZED else []
-    return [*found, pytest.mark.release("it takes ten seconds")] if name == "chain_of_a_million" else found
+    kinds = (pytest.mark.not_sanitized, NOT_SANITIZED), (pytest.mark.release, SLOW)
+    return [mark(reasons[name]) for mark, reasons in kinds if name in reasons]
 
 
 PARAMETERS = [
