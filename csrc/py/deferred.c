@@ -189,11 +189,6 @@ static int say_what_is_pending(void)
     return 0;
 }
 
-static void set_ended(usmpy_interpreter *interpreter)
-{
-    atomic_store(&interpreter->ended, true);
-}
-
 /*
  * Runs before the main interpreter finalizes: all tasks complete, as if the caller had waited. Afterwards
  * host tasks are refused (usmpy_has_ended), so no thread of usmpy needs the interpreter any more. Later
@@ -212,8 +207,8 @@ static PyObject *end_main(usmpy_interpreter *own)
         status =
             interrupted ? USM_INTERRUPTED : usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
     }
-    usmpy_interpreter_each(set_ended); /* sub-interpreters cannot outlive the main one */
-    if (status == USM_OK) {            /* tasks that daemon threads submitted in the meantime */
+    usmpy_interpreters_set_ended(); /* sub-interpreters cannot outlive the main one */
+    if (status == USM_OK) {         /* tasks that daemon threads submitted in the meantime */
         status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
     }
     PyEval_RestoreThread(thread);
@@ -228,23 +223,15 @@ static PyObject *end_main(usmpy_interpreter *own)
     Py_RETURN_NONE;
 }
 
-static bool has_threads(usmpy_interpreter *own)
-{
-    pthread_mutex_lock(&own->lock);
-    bool some = own->attached > 0;
-    pthread_mutex_unlock(&own->lock);
-    return some;
-}
-
 /*
- * Waits for the tasks that need the sub-interpreter, and for threads that run its functions. While the main
- * interpreter finalizes, which has waited for them before, no thread gets the GIL back.
+ * Waits for the tasks that need the sub-interpreter. While the main interpreter finalizes, which has waited
+ * for them before, no thread gets the GIL back.
  */
 static void wait_for_tasks(usmpy_interpreter *own)
 {
     int64_t nap_ns = 20000, say_ns = usm_clock_ns() + PATIENCE_NS;
     usmpy_deferred_drain();
-    while ((atomic_load(&own->list->tasks) > 0 || has_threads(own)) && !usmpy_is_finalizing()) {
+    while (atomic_load(&own->list->tasks) > 0 && !usmpy_is_finalizing()) {
         Py_BEGIN_ALLOW_THREADS
             const struct timespec nap = {.tv_nsec = (long)nap_ns};
             nanosleep(&nap, NULL);
@@ -270,13 +257,13 @@ static PyObject *end_sub(usmpy_interpreter *own)
 #if PY_VERSION_HEX < 0x030C0000
     /* The end of the main interpreter waited. A thread that releases the GIL now ends, as by a report. */
     if (usmpy_is_finalizing()) {
-        set_ended(own);
+        atomic_store(&own->ended, true);
         usmpy_thread_close(own);
         Py_RETURN_NONE;
     }
 #endif
     wait_for_tasks(own);
-    set_ended(own);
+    atomic_store(&own->ended, true);
     wait_for_tasks(own); /* what other threads of it submitted meanwhile */
     usmpy_thread_close(own);
     usm_queues_report(own->list);
@@ -334,7 +321,7 @@ static void register_exit_of_main(void)
         if (register_exit(NULL) < 0) { /* without memory: as if the interpreter ended without its functions */
             PyErr_Clear();
         }
-        usmpy_thread_detach(main_one, thread);
+        usmpy_thread_detach(thread);
     }
     PyEval_RestoreThread(own);
 }
@@ -352,7 +339,7 @@ int usmpy_deferred_start(PyObject *module)
     if (!atomic_exchange(&closes, true)) {
         (void)Py_AtExit(close_all); /* if it fails, the end of the process frees the memory */
     }
-    atomic_store(&own->ended, own->closed_to_threads);
+    atomic_store(&own->ended, atomic_load(&own->closed));
     usm_deferred_set_notifier(schedule);
     return 0;
 }

@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static usmpy_interpreter main_record = {.list = &usm_deferred_main, .lock = PTHREAD_MUTEX_INITIALIZER};
+static usmpy_interpreter main_record = {.list = &usm_deferred_main};
 static _Atomic(usmpy_interpreter *) records = &main_record; /* newest first, only added to */
 static _Thread_local usmpy_interpreter *last;               /* what this thread found last */
 
@@ -141,7 +141,6 @@ usmpy_interpreter *usmpy_interpreter_enter(void)
     own->list = &own->own_list;
     own->id = id;
     own->python = PyInterpreterState_Get();
-    pthread_mutex_init(&own->lock, NULL);
     if (close_at_end(own) < 0) {
         free(own);
         return NULL;
@@ -153,9 +152,9 @@ usmpy_interpreter *usmpy_interpreter_enter(void)
     return own;
 }
 
-void usmpy_interpreter_each(void (*visit)(usmpy_interpreter *interpreter))
+void usmpy_interpreters_set_ended(void)
 {
     for (usmpy_interpreter *at = atomic_load(&records); at != NULL; at = at->next) {
-        visit(at);
+        atomic_store(&at->ended, true);
     }
 }

@@ -10,8 +10,6 @@
 
 #include "core/base/deferred.h"
 
-#include <pthread.h>
-
 /* Records are never freed: an allocation may outlive the interpreter that its memory was imported in. */
 typedef struct usmpy_interpreter {
     usm_deferred_list *list;
@@ -19,9 +17,7 @@ typedef struct usmpy_interpreter {
     PyInterpreterState *python;     /* of a sub-interpreter; valid until the list is closed */
     _Atomic(usmpy_state *) state;   /* of the module that it loaded last; NULL: none */
     _Atomic bool ended;             /* no function of it is submitted any more */
-    pthread_mutex_t lock;           /* of the two members below; no lock is taken under it */
-    bool closed_to_threads;         /* no thread state is made any more */
-    int attached;                   /* threads of usmpy that have one */
+    _Atomic bool closed;            /* no thread state is made any more */
     PyThreadState *reserve;         /* of no thread (usmpy_thread_reserve) */
     usm_deferred_list own_list;     /* of a sub-interpreter */
     struct usmpy_interpreter *next; /* older */
@@ -48,7 +44,7 @@ static inline bool usmpy_is_here(usm_deferred_list *list)
     return USM_LIKELY(!usm_deferred_has_many()) || usm_deferred_here() == list;
 }
 
-/* Calls a function for each record, newest first. */
-void usmpy_interpreter_each(void (*visit)(usmpy_interpreter *interpreter));
+/* Refuses functions of every interpreter from now on. */
+void usmpy_interpreters_set_ended(void);
 
 #endif

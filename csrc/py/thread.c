@@ -14,7 +14,6 @@
  */
 #if PY_VERSION_HEX < 0x030C0000
 static pthread_mutex_t birth = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t started = PTHREAD_ONCE_INIT;
 
 static void lock_birth(void)
 {
@@ -25,57 +24,27 @@ static void unlock_birth(void)
 {
     pthread_mutex_unlock(&birth);
 }
-
-static void start(void)
-{
-    pthread_atfork(lock_birth, unlock_birth, unlock_birth);
-}
 #endif
 
 void usmpy_thread_start(void)
 {
 #if PY_VERSION_HEX < 0x030C0000
-    pthread_once(&started, start);
+    pthread_atfork(lock_birth, unlock_birth, unlock_birth);
 #endif
 }
 
 /*
- * A sub-interpreter must not end while another thread has a state of it: its end waits for those that are
- * counted, and refuses more. The main interpreter is not counted: threads that ask for its GIL while it
- * finalizes hang.
- */
-static bool count_in(usmpy_interpreter *interpreter)
-{
-    if (interpreter->id == 0) {
-        return true;
-    }
-    pthread_mutex_lock(&interpreter->lock);
-    bool open = !interpreter->closed_to_threads;
-    interpreter->attached += open;
-    pthread_mutex_unlock(&interpreter->lock);
-    return open;
-}
-
-static void count_out(usmpy_interpreter *interpreter)
-{
-    if (interpreter->id != 0) {
-        pthread_mutex_lock(&interpreter->lock);
-        interpreter->attached--;
-        pthread_mutex_unlock(&interpreter->lock);
-    }
-}
-
-/*
- * A new thread state for the calling thread, and the GIL. NULL if memory is exhausted.
- *
  * Before version 3.12, _xxsubinterpreters checks that a sub-interpreter has one thread state, and runs or
  * ends it with the newest one, under the GIL alone: one that was added in between without the GIL would run
  * on two threads. So a state of a sub-interpreter is added under the GIL, which a state of the main
  * interpreter takes. PyGILState_Ensure uses the state that a thread gets while it has none: that is the
  * second one here. If that one cannot be made, the first remains.
  */
-static PyThreadState *new_state(usmpy_interpreter *interpreter)
+PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter)
 {
+    if (atomic_load(&interpreter->closed)) {
+        return NULL;
+    }
 #if PY_VERSION_HEX < 0x030C0000
     lock_birth();
     PyThreadState *thread = PyThreadState_New(PyInterpreterState_Main());
@@ -107,23 +76,10 @@ static PyThreadState *new_state(usmpy_interpreter *interpreter)
     return thread;
 }
 
-PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter)
-{
-    if (!count_in(interpreter)) {
-        return NULL;
-    }
-    PyThreadState *thread = new_state(interpreter);
-    if (thread == NULL) {
-        count_out(interpreter);
-    }
-    return thread;
-}
-
-void usmpy_thread_detach(usmpy_interpreter *interpreter, PyThreadState *thread)
+void usmpy_thread_detach(PyThreadState *thread)
 {
     PyThreadState_Clear(thread);
     PyThreadState_DeleteCurrent();
-    count_out(interpreter);
 }
 
 void usmpy_thread_yield(void)
@@ -156,9 +112,7 @@ int usmpy_thread_reserve(usmpy_interpreter *interpreter)
 
 void usmpy_thread_close(usmpy_interpreter *interpreter)
 {
-    pthread_mutex_lock(&interpreter->lock);
-    interpreter->closed_to_threads = true;
-    pthread_mutex_unlock(&interpreter->lock);
+    atomic_store(&interpreter->closed, true);
     PyThreadState *thread = PyInterpreterState_ThreadHead(interpreter->python);
     while (thread != NULL && thread != interpreter->reserve) {
         thread = PyThreadState_Next(thread);

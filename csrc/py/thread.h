@@ -9,12 +9,12 @@ void usmpy_thread_start(void);
 
 /*
  * A thread state of the interpreter for the calling thread, which has none, and the GIL. NULL without an
- * exception if memory is exhausted, or if the sub-interpreter has ended. Does not return while the main
- * interpreter finalizes.
+ * exception if memory is exhausted, or if the sub-interpreter has ended: its end waits for tasks that keep
+ * objects of it, so the caller is one. Does not return while the main interpreter finalizes.
  */
 PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter);
 /* Releases both. No exception is set. */
-void usmpy_thread_detach(usmpy_interpreter *interpreter, PyThreadState *thread);
+void usmpy_thread_detach(PyThreadState *thread);
 
 /*
  * For a question that loops ask until a task has ended. Before version 3.12, a thread that waits for the GIL

@@ -1,12 +1,15 @@
 """The process ends while a sub-interpreter is alive with work pending; the main one never imports usmpy."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+
+from sub_interpreters import GILS, create, run
+
 CODE = """
-import sys
-sys.path[:] = {path!r}
 import os, time, usmpy
 
 x = usmpy.arange(1_000_000, device="host")
@@ -23,11 +26,6 @@ def fail():
 queue.host_task(fail)
 """
 if len(sys.argv) == 1:
-    from pathlib import Path
-
-    sys.path.append(str(Path(__file__).parents[1]))
-    from sub_interpreters import GILS
-
     for gil in GILS:
         source, fd = os.pipe()
         command = [sys.executable, __file__, gil, str(fd)]
@@ -41,16 +39,7 @@ if len(sys.argv) == 1:
         assert sys.version_info < (3, 12) or done.stderr.count("ValueError: nobody asks") == 1, done
     print("ok")
 else:
-    try:
-        import _interpreters as interpreters
-    except ImportError:
-        import _xxsubinterpreters as interpreters
     gil, fd = sys.argv[1:]
-    if sys.version_info >= (3, 13):
-        interpreter = interpreters.create("legacy" if gil == "shared" else "isolated")
-    else:
-        interpreter = interpreters.create(isolated=gil == "own")
-    problem = interpreters.run_string(interpreter, CODE.format(path=sys.path, fd=fd))
-    assert problem is None, problem
+    run(create(gil), CODE.format(fd=fd))
     assert "usmpy" not in sys.modules
     print("main", flush=True)

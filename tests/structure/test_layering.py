@@ -717,7 +717,6 @@ STATE = {
 if sys.version_info < (3, 12):  # later ones need none of it
     STATE["py/thread.c"] = {
         "birth": "a lock: no fork while a thread state is made",
-        "started": "its fork hooks are set",
     }
 # Read-only tables that CPython's interfaces take as not const.
 TABLES = re.compile(

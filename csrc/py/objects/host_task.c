@@ -45,7 +45,7 @@ static usm_status run(void *argument, usm_error *error)
     usm_status status = USM_OK;
     usmpy_interpreter *own = usmpy_interpreter_of(task->keep.deferred.home);
     PyThreadState *thread = usmpy_thread_attach(own);
-    if (thread == NULL && atomic_load(&own->ended)) {
+    if (thread == NULL && atomic_load(&own->closed)) {
         return usm_error_set(error, USM_FAILED, "the sub-interpreter of the function has ended");
     }
     if (thread == NULL) {
@@ -64,7 +64,7 @@ static usm_status run(void *argument, usm_error *error)
     if (own->id != 0) { /* no pending call comes to a sub-interpreter */
         usmpy_deferred_poll();
     }
-    usmpy_thread_detach(own, thread);
+    usmpy_thread_detach(thread);
     return status;
 }
 
