@@ -334,6 +334,7 @@ static void record(attempt *attempt)
         queue->barrier = event;
     }
     event->keeps = submission->keeps;
+    usm_deferred_count_task(usm_keep_home(event->keeps), 1);
     /* The backend's count; with the stripes still held, nobody else has one or takes one. */
     atomic_store_explicit(&event->refs.value, 2, memory_order_relaxed);
 }
@@ -376,6 +377,7 @@ static void end(attempt *attempt, usm_status status, const usm_error *error)
     } else if (attempt->outcome == INHERITED) {
         event->submit_ns = event->start_ns = event->end_ns = attempt->submit_ns;
         event->keeps = attempt->submission->keeps;
+        usm_deferred_count_task(usm_keep_home(event->keeps), 1);
         usm_event_finish(usm_event_retain(event), attempt->cause);
     } else if (attempt->outcome == RECORDED && status != USM_OK) {
         refuse(event, error);
@@ -413,6 +415,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
         status = usm_later_submit(queue, attempt.event, submission->command, error);
         if (status != USM_OK) {
             attempt.event->keeps = NULL; /* the caller's again */
+            usm_deferred_count_task(usm_keep_home(submission->keeps), -1);
         }
     }
     usm_lock_give(&queue->lock);
