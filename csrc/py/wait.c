@@ -3,6 +3,7 @@
 
 #include "deferred.h"
 #include "errors.h"
+#include "interpreter.h"
 #include "lock.h"
 
 #include "core/base/detach.h"
@@ -83,7 +84,7 @@ static void keep_interrupt(void)
 /* Called during submissions, on threads with and without the GIL. */
 static void *detach(void)
 {
-    return !usmpy_is_finalizing() && PyGILState_Check() ? PyEval_SaveThread() : NULL;
+    return !usmpy_is_finalizing() && usmpy_is_attached() ? PyEval_SaveThread() : NULL;
 }
 
 static void attach(void *thread)

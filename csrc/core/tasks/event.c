@@ -314,11 +314,10 @@ static void release_held(usm_event *event, usm_failure *failure)
             usm_alloc_release_deferred(access->alloc);
         }
     }
-    while (event->keeps != NULL) {
-        usm_keep *keep = event->keeps;
-        event->keeps = keep->next;
-        usm_deferred_push(&keep->deferred);
-    }
+    usm_deferred_list *home = usm_keep_home(event->keeps);
+    usm_keep_drop(event->keeps);
+    event->keeps = NULL;
+    usm_deferred_count_task(home, -1);
 }
 
 void usm_events_forget(usm_ended *ended)

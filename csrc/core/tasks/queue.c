@@ -141,12 +141,16 @@ size_t usm_queues_pending(usm_device **oldest)
     return n;
 }
 
-void usm_queues_report(void)
+void usm_queues_report(const usm_deferred_list *home)
 {
     usm_registry_lock();
     for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
         usm_lock_take(&queue->lock);
-        usm_unretrieved_report(&queue->unretrieved);
+        if (home == NULL) {
+            usm_unretrieved_report(&queue->unretrieved);
+        } else {
+            usm_unretrieved_report_of(&queue->unretrieved, home);
+        }
         usm_lock_give(&queue->lock);
     }
     usm_registry_unlock();
