@@ -8,14 +8,15 @@
 
 Each row is one function of ROWS, which returns None where a package is missing. The candidates of a row take
 turns, and the best time of each counts. Needs a release build (no USMPY_TESTING) and NumPy; torch 2.13.0 for
-the CPU, Dask with distributed, Ray, and mpi4py with an MPI library for the rows that name them, and an OpenCL
-device for one of them.
+the CPU, Dask with distributed, Ray, and mpi4py with an MPI library for the rows that name them; an OpenCL
+device for one of them, and a CUDA device and CuPy for two.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import importlib.util
 import json
 import multiprocessing
@@ -34,6 +35,7 @@ import usmpy
 from usmpy import _core
 
 HERE = str(pathlib.Path(__file__).resolve().parent)
+sys.path[:] = [entry for entry in sys.path if str(pathlib.Path(entry).resolve()) != HERE]  # it has a cuda.py
 MIB = 1 << 20
 LARGE = 256 * MIB
 
@@ -165,6 +167,24 @@ def opencl_chunk() -> Any:
     return x
 
 
+def cuda_chunk() -> Any:
+    x = usmpy.ones(LARGE // 4, dtype="float32", device="cuda")
+    x.wait()
+    return x
+
+
+def cupy_chunk() -> Any:
+    import cupy
+
+    x = cupy.ones(LARGE // 4, dtype="float32")
+    cupy.cuda.Device().synchronize()
+    return x
+
+
+def has_cuda_and_cupy() -> bool:
+    return importlib.util.find_spec("cupy") is not None and bool(usmpy.get_devices("cuda"))
+
+
 def device_apart() -> usmpy.Device | None:
     """The first OpenCL device that cannot use all memory of the process."""
     try:
@@ -187,25 +207,29 @@ def copied() -> Batch:
     return batch
 
 
-def dask_rows(rounds: int, make: Callable[[], Any]) -> dict[str, float] | None:
+def dask_rows(
+    rounds: int, make: Callable[[], Any], peer: Callable[[], Any] = numpy_chunk
+) -> dict[str, float] | None:
     try:
         import distributed
     except ImportError:
         return None
-    if HERE not in sys.path:
-        sys.path.insert(0, HERE)
-    import processes  # the workers import this file under its name
+    sys.path.insert(0, HERE)
+    import processes  # under the name that the workers import
 
+    sys.path.insert(0, HERE)  # the import took it out, as it does in the other processes, which begin with it
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.run(sys.path.append, HERE)
+        if peer is cupy_chunk:
+            client.run(importlib.import_module, "cupy")  # while CUDA's package has no namesake
+        client.run(exec, f"import sys; sys.path.append({HERE!r})")
         candidates = {
             "usmpy": moved_by_dask(client, getattr(processes, make.__name__)),
-            "numpy": moved_by_dask(client, processes.numpy_chunk),
+            peer.__name__.split("_")[0]: moved_by_dask(client, getattr(processes, peer.__name__)),
             "one memcpy": copied(),
         }
         return best_batches(candidates, max(rounds // 5, 2), 1, runs=1)
@@ -229,28 +253,73 @@ def dask_opencl(rounds: int) -> Row | None:
     return Row(name, best.pop("usmpy"), best, target="numpy and one memcpy", limit=1.05)
 
 
-def pickle_out_of_band(rounds: int) -> Row:
-    """Protocol 5, whose buffer is the memory of the array, and back."""
+def dask_cuda(rounds: int) -> Row | None:
+    """The frames of TCP are the host's: the GPU's memory is copied there, and back."""
+    if not has_cuda_and_cupy() or (best := dask_rows(rounds, cuda_chunk, cupy_chunk)) is None:
+        return None
+    best.pop("one memcpy")
+    name = "Dask, 256 MiB chunk between two workers over TCP, CUDA device"
+    return Row(name, best.pop("usmpy"), best, target="cupy", limit=1.0)
+
+
+def pickled(x: Any, there_alone: bool = False) -> Batch:
+    """Protocol 5 with the data out of band, and back."""
     import pickle
 
-    import numpy
-
-    def there_and_back(x: Any) -> Batch:
-        def batch(runs: int) -> float:
-            begin = time.perf_counter()
-            for _ in range(runs):
-                buffers: list[pickle.PickleBuffer] = []
-                data = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
+    def batch(runs: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(runs):
+            buffers: list[pickle.PickleBuffer] = []
+            data = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
+            if not there_alone:
                 pickle.loads(data, buffers=buffers)
-            return time.perf_counter() - begin
+        return time.perf_counter() - begin
 
-        return batch
+    return batch
+
+
+def pickle_out_of_band(rounds: int) -> Row:
+    """The buffer is the memory of the array."""
+    import numpy
 
     x = usmpy.ones(4 * LARGE // 4, dtype="float32", device="host")
     x.wait()
-    candidates = {"usmpy": there_and_back(x), "numpy": there_and_back(numpy.ones(4 * LARGE // 4, "float32"))}
+    candidates = {"usmpy": pickled(x), "numpy": pickled(numpy.ones(4 * LARGE // 4, "float32"))}
     best = best_batches(candidates, rounds, runs=200)
     return Row("pickle, protocol 5, 1 GiB out of band", best.pop("usmpy"), best, target="numpy", limit=1.05)
+
+
+def pickle_of_cuda(rounds: int) -> Row | None:
+    """The buffer is new memory of the host, into which the data are copied, as the driver's call does."""
+    if not has_cuda_and_cupy():
+        return None
+    import ctypes
+
+    import cupy
+    import numpy
+
+    x, theirs = usmpy.ones(LARGE, dtype="float32", device="cuda"), cupy.ones(LARGE, dtype="float32")
+    x.wait()
+    cupy.cuda.Device().synchronize()  # and its context is this thread's from here on
+    copy = ctypes.CDLL(os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so.1")).cuMemcpyDtoH_v2
+    copy.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t]
+
+    def copied_by_driver(runs: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(runs):
+            y = numpy.empty(LARGE, "float32")
+            assert copy(y.ctypes.data, x.data_ptr, x.nbytes) == 0
+            del y
+        return time.perf_counter() - begin
+
+    candidates = {
+        "usmpy": pickled(x, there_alone=True),
+        "raw copy": copied_by_driver,
+        "cupy": pickled(theirs, there_alone=True),
+    }
+    best = best_batches(candidates, max(rounds // 4, 2), 1, runs=1)
+    name = "pickle, protocol 5, 1 GiB of a CUDA device"
+    return Row(name, best.pop("usmpy"), best, target="raw copy", limit=1.05)
 
 
 def ray_put_and_get(rounds: int) -> Row | None:
@@ -326,8 +395,10 @@ ROWS: list[Callable[[int], Row | None]] = [
     shared_through_a_queue,
     by_value_through_a_queue,
     pickle_out_of_band,
+    pickle_of_cuda,
     dask_host,
     dask_opencl,
+    dask_cuda,
     ray_put_and_get,
     mpi4py_large,
     mpi4py_small,
@@ -348,7 +419,7 @@ def main() -> None:
     rows = [row for make in chosen if (row := make(4 if options.quick else 40)) is not None]
     modules = [
         usmpy,
-        *(sys.modules[name] for name in ("numpy", "torch", "dask", "ray") if name in sys.modules),
+        *(sys.modules[name] for name in ("numpy", "torch", "cupy", "dask", "ray") if name in sys.modules),
     ]
     report("Arrays between processes", rows, modules, options.json, options.markdown)
 

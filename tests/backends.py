@@ -100,7 +100,8 @@ def minimal() -> usmpy.Device:
 
 # Tags: "host": its memory is that of NumPy's arrays; "host-accessible": the host reads all memory of the
 # device; "host-task": host tasks can use its memory; "system-usm": its commands use any host memory in place;
-# "sub-device": a sub-device; "shares": other processes can open memory that share() makes there.
+# "sub-device": a sub-device; "shares": other processes can open memory that share() makes there; "streams":
+# its queues are CUDA streams.
 EVERY_PROCESSOR = frozenset({"host-accessible", "host-task"})
 
 
@@ -240,7 +241,7 @@ BACKENDS = [
         files=PLACEMENT,
     ),
     Backend("level-zero-sim-second", level_zero(1), LEVEL_ZERO_TAGS, LEVEL_ZERO, files=SECOND),
-    Backend(CUDA_NAME, cuda(0), frozenset({"host-task", "shares"}), CUDA),
+    Backend(CUDA_NAME, cuda(0), frozenset({"host-task", "shares", "streams"}), CUDA),
     Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm", "shares"}, MINIMAL, files=PLACEMENT),
 ]
 if os.environ.get("USMPY_TEST_FEW_FILES"):

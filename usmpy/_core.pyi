@@ -2309,6 +2309,25 @@ class USMArray:
     def queue(self) -> Queue:
         """The Queue that work on this array runs in."""
     @property
+    def event(self) -> Event:
+        """An Event that ends when everything submitted so far that writes to the array has ended.
+
+        For `depends=` of later work and for `await`. It is a task of the array's queue; in a queue in order
+        it also ends after earlier work. It ends in error if the last write failed.
+
+        Raises
+        ------
+        ValueError
+            The array was borrowed, and its borrow has ended.
+
+        Examples
+        --------
+        >>> x = usmpy.ones(3) + 1
+        >>> x.event.wait()
+        >>> x.event.status
+        'complete'
+        """
+    @property
     def context(self) -> Context:
         """The Context of the queue."""
     @property
@@ -3498,7 +3517,8 @@ class USMArray:
         -----
         Integers and float16 to float64 have Arrow's types, bool the extension type 'arrow.bool8'. An array
         of more dimensions is a list of fixed size for each axis but the first. Consumers must not write.
-        Device type and id are those of `__dlpack_device__`, and -1 is the id of the CPU.
+        Device type and id are those of `__dlpack_device__`, but memory that the host reads is that of the
+        CPU, whose id is -1.
 
         On CUDA devices, `sync_event` is an event behind pending writes to the array, or NULL if there are
         none; the call does not wait. Elsewhere it waits for pending writes, and `sync_event` is NULL.

@@ -1,7 +1,9 @@
 /* Holds exceptions of failed tasks, schedules drains, and runs the end of the process. */
 #include "deferred.h"
 
+#include "interpreter.h"
 #include "lock.h"
+#include "thread.h"
 #include "wait.h"
 
 #include "core/base/heap.h"
@@ -10,6 +12,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <time.h>
 
 typedef struct holder {
     usm_deferred deferred;
@@ -18,7 +21,7 @@ typedef struct holder {
 } holder;
 
 static pthread_mutex_t holders_lock = PTHREAD_MUTEX_INITIALIZER; /* no lock is taken under it */
-static holder *holders;                                          /* every holder, for forget_frames */
+static holder *holders;                                          /* every holder, for their ends */
 
 static void drop(usm_deferred *node)
 {
@@ -29,7 +32,9 @@ static void drop(usm_deferred *node)
         holder->next->previous = holder->previous;
     }
     pthread_mutex_unlock(&holders_lock);
-    Py_DECREF(holder->object);
+    if (usmpy_is_here(node->home)) { /* else its interpreter has ended */
+        Py_XDECREF(holder->object);
+    }
     free(holder);
 }
 
@@ -40,6 +45,7 @@ void *usmpy_deferred_hold(PyObject *object)
         return NULL;
     }
     holder->deferred.run = drop;
+    holder->deferred.home = usm_deferred_here();
     holder->object = object;
     holder->previous = NULL;
     pthread_mutex_lock(&holders_lock);
@@ -54,7 +60,8 @@ void *usmpy_deferred_hold(PyObject *object)
 
 PyObject *usmpy_deferred_object(void *holder)
 {
-    return ((struct holder *)holder)->object;
+    const struct holder *self = holder;
+    return usmpy_is_here(self->deferred.home) ? self->object : NULL;
 }
 
 void usmpy_deferred_release(void *holder)
@@ -62,13 +69,18 @@ void usmpy_deferred_release(void *holder)
     usm_deferred_push(&((struct holder *)holder)->deferred);
 }
 
-static _Atomic bool scheduled, ended;
+static _Atomic bool scheduled;
+
+void usmpy_deferred_drain(void)
+{
+    usm_deferred_drain(usm_deferred_here());
+}
 
 static int drain_pending(void *unused)
 {
     (void)unused;
     atomic_store(&scheduled, false);
-    usm_deferred_drain();
+    usmpy_deferred_drain();
     return 0;
 }
 
@@ -78,9 +90,41 @@ static int drain_pending(void *unused)
  */
 static void schedule(void)
 {
-    if (!atomic_load(&ended) && !atomic_exchange(&scheduled, true) &&
+#if PY_VERSION_HEX < 0x030C0000
+    /*
+     * Such versions follow the thread state that has the GIL, without having it, to choose the interpreter of
+     * the call: it may be one that just ends.
+     */
+    if (usm_deferred_has_many()) {
+        return;
+    }
+#endif
+    if (!atomic_load(&usmpy_interpreter_of(NULL)->ended) && !atomic_exchange(&scheduled, true) &&
         Py_AddPendingCall(drain_pending, NULL) != 0) {
         atomic_store(&scheduled, false);
+    }
+}
+
+static bool is_ours(const holder *holder, const usmpy_interpreter *own)
+{
+    return holder->object != NULL && usmpy_interpreter_of(holder->deferred.home) == own;
+}
+
+/* A sub-interpreter's exceptions end with it: failures that outlive it have a text alone. */
+static void forget_exceptions(const usmpy_interpreter *own)
+{
+    for (bool found = true; found;) {
+        PyObject *object = NULL;
+        pthread_mutex_lock(&holders_lock);
+        for (holder *at = holders; at != NULL && object == NULL; at = at->next) {
+            if (is_ours(at, own)) {
+                object = at->object;
+                at->object = NULL;
+            }
+        }
+        pthread_mutex_unlock(&holders_lock);
+        found = object != NULL;
+        Py_XDECREF(object);
     }
 }
 
@@ -88,12 +132,12 @@ static void schedule(void)
  * An exception that is never released references frames through its traceback, and thereby the globals of
  * their modules. The interpreter cannot see these references at its end, so they are cut.
  */
-static void forget_frames(void)
+static void forget_frames(const usmpy_interpreter *own)
 {
     PyObject *all = PyList_New(0);
     pthread_mutex_lock(&holders_lock);
     for (holder *at = holders; all != NULL && at != NULL; at = at->next) {
-        if (PyExceptionInstance_Check(at->object) && PyList_Append(all, at->object) < 0) {
+        if (is_ours(at, own) && PyExceptionInstance_Check(at->object) && PyList_Append(all, at->object) < 0) {
             Py_CLEAR(all);
         }
     }
@@ -146,13 +190,12 @@ static int say_what_is_pending(void)
 }
 
 /*
- * Runs before the interpreter finalizes: all tasks complete, as if the caller had waited. Afterwards host
- * tasks are refused (usmpy_has_ended), so no thread of usmpy needs the interpreter any more. Later pushes are
- * leaked on purpose, since no thread could release them safely.
+ * Runs before the main interpreter finalizes: all tasks complete, as if the caller had waited. Afterwards
+ * host tasks are refused (usmpy_has_ended), so no thread of usmpy needs the interpreter any more. Later
+ * pushes are leaked on purpose, since no thread could release them safely.
  */
-static PyObject *at_exit(PyObject *module, PyObject *unused)
+static PyObject *end_main(usmpy_interpreter *own)
 {
-    (void)unused;
     usm_error error;
     int64_t patience_ns = usmpy_wait_was_interrupted() ? PATIENCE_AFTER_INTERRUPT_NS : PATIENCE_NS;
     PyThreadState *thread = PyEval_SaveThread();
@@ -164,21 +207,75 @@ static PyObject *at_exit(PyObject *module, PyObject *unused)
         status =
             interrupted ? USM_INTERRUPTED : usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
     }
-    atomic_store(&ended, true);
-    if (status == USM_OK) { /* tasks that daemon threads submitted in the meantime */
+    usmpy_interpreters_set_ended(); /* sub-interpreters cannot outlive the main one */
+    if (status == USM_OK) {         /* tasks that daemon threads submitted in the meantime */
         status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
     }
     PyEval_RestoreThread(thread);
-    usm_queues_report();
-    usm_deferred_drain();
+    usm_queues_report(NULL);
+    usmpy_deferred_drain();
     if (!PyErr_Occurred()) {
-        forget_frames();
+        forget_frames(own);
     }
     if (status == USM_INTERRUPTED && PyErr_Occurred()) {
         return NULL; /* Ctrl-C: the user does not want to wait for the rest */
     }
-    (void)module;
     Py_RETURN_NONE;
+}
+
+/*
+ * Waits for the tasks that need the sub-interpreter. While the main interpreter finalizes, which has waited
+ * for them before, no thread gets the GIL back.
+ */
+static void wait_for_tasks(usmpy_interpreter *own)
+{
+    int64_t nap_ns = 20000, say_ns = usm_clock_ns() + PATIENCE_NS;
+    usmpy_deferred_drain();
+    while (atomic_load(&own->list->tasks) > 0 && !usmpy_is_finalizing()) {
+        Py_BEGIN_ALLOW_THREADS
+            const struct timespec nap = {.tv_nsec = (long)nap_ns};
+            nanosleep(&nap, NULL);
+        Py_END_ALLOW_THREADS
+        nap_ns = nap_ns < 2000000 ? 2 * nap_ns : nap_ns;
+        usmpy_deferred_drain();
+        if (usm_clock_ns() > say_ns) {
+            long long n = atomic_load(&own->list->tasks);
+            PySys_WriteStderr(
+                "usmpy: waiting for %lld task%s of a sub-interpreter to complete before it ends\n", n,
+                n == 1 ? "" : "s");
+            say_ns = INT64_MAX;
+        }
+    }
+}
+
+/*
+ * Runs before a sub-interpreter finalizes: tasks that keep objects of it complete; other work goes on. Then
+ * its functions are refused, and its exceptions are released.
+ */
+static PyObject *end_sub(usmpy_interpreter *own)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    /* The end of the main interpreter waited. A thread that releases the GIL now ends, as by a report. */
+    if (usmpy_is_finalizing()) {
+        atomic_store(&own->ended, true);
+        usmpy_thread_close(own);
+        Py_RETURN_NONE;
+    }
+#endif
+    wait_for_tasks(own);
+    atomic_store(&own->ended, true);
+    wait_for_tasks(own); /* what other threads of it submitted meanwhile */
+    usmpy_thread_close(own);
+    usm_queues_report(own->list);
+    usmpy_deferred_drain();
+    forget_exceptions(own);
+    Py_RETURN_NONE;
+}
+
+static PyObject *at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    usmpy_interpreter *own = usmpy_interpreter_here();
+    return own->id == 0 ? end_main(own) : end_sub(own);
 }
 
 static _Atomic bool closes; /* close_all is registered */
@@ -192,10 +289,11 @@ static void close_all(void)
 
 bool usmpy_has_ended(void)
 {
-    return atomic_load(&ended);
+    return atomic_load(&usmpy_interpreter_here()->ended);
 }
 
-int usmpy_deferred_start(PyObject *module)
+/* Makes the calling thread's interpreter call at_exit. 0, or -1 with an exception. */
+static int register_exit(PyObject *module)
 {
     static PyMethodDef exit_def = {"_at_exit", at_exit, METH_NOARGS, NULL};
     PyObject *exit = NULL, *result = NULL, *atexit = PyImport_ImportModule("atexit");
@@ -207,14 +305,41 @@ int usmpy_deferred_start(PyObject *module)
     }
     Py_XDECREF(atexit);
     Py_XDECREF(exit);
-    if (result == NULL) {
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+/*
+ * The main interpreter, which may never import usmpy, waits for all tasks at its end: afterwards those of
+ * sub-interpreters that are left could not complete. GIL held.
+ */
+static void register_exit_of_main(void)
+{
+    usmpy_interpreter *main_one = usmpy_interpreter_of(NULL);
+    PyThreadState *own = PyEval_SaveThread(), *thread = usmpy_thread_attach(main_one);
+    if (thread != NULL) {
+        if (register_exit(NULL) < 0) { /* without memory: as if the interpreter ended without its functions */
+            PyErr_Clear();
+        }
+        usmpy_thread_detach(thread);
+    }
+    PyEval_RestoreThread(own);
+}
+
+int usmpy_deferred_start(PyObject *module)
+{
+    static _Atomic bool of_main;
+    usmpy_interpreter *own = usmpy_interpreter_here();
+    if (register_exit(module) < 0 || usmpy_thread_reserve(own) < 0) {
         return -1;
     }
-    Py_DECREF(result);
+    if (!atomic_exchange(&of_main, true) && own->id != 0 && !usmpy_is_finalizing()) {
+        register_exit_of_main();
+    }
     if (!atomic_exchange(&closes, true)) {
         (void)Py_AtExit(close_all); /* if it fails, the end of the process frees the memory */
     }
-    atomic_store(&ended, false);
+    atomic_store(&own->ended, atomic_load(&own->closed));
     usm_deferred_set_notifier(schedule);
     return 0;
 }
@@ -222,11 +347,11 @@ int usmpy_deferred_start(PyObject *module)
 void usmpy_deferred_poll_quietly(void)
 {
     /* While the interpreter finalizes, objects may no longer be safe to release: they are leaked. */
-    if (!usm_deferred_waiting() || usmpy_has_ended() || usmpy_is_finalizing()) {
+    if (!usm_deferred_waiting() || usmpy_interpreter_of(NULL)->ended || usmpy_is_finalizing()) {
         return;
     }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    usm_deferred_drain();
+    usmpy_deferred_drain();
     PyErr_Restore(type, value, traceback);
 }

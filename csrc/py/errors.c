@@ -48,8 +48,9 @@ static PyObject *make_exception(usmpy_state *state, usm_status status, const cha
 
 PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure)
 {
-    if (failure->payload != NULL) {
-        return Py_NewRef(usmpy_deferred_object(failure->payload));
+    PyObject *original = failure->payload == NULL ? NULL : usmpy_deferred_object(failure->payload);
+    if (original != NULL) {
+        return Py_NewRef(original);
     }
     usm_status status = failure->status == USM_FAILED ? USM_DRIVER : failure->status;
     PyObject *exception =
@@ -131,7 +132,7 @@ static void set_unretrieved(usmpy_state *state, usm_failure *failure)
 static void report(usm_deferred *node)
 {
     usm_failure *failure = (usm_failure *)((char *)node - offsetof(usm_failure, report));
-    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    usmpy_state *state = usmpy_find_state(); /* of the interpreter that drains */
     char text[200] =
         "in a task of usmpy: it failed and nobody asked for its result; call event.wait() or "
         "queue.wait()";
@@ -185,6 +186,7 @@ usm_status usmpy_capture_exception(usm_error *error)
     Py_XDECREF(traceback);
 #endif
     settle(exception);
+    const char *type_name = Py_TYPE(exception)->tp_name;
     void *payload = usmpy_deferred_hold(exception);
     usm_failure *failure = payload == NULL ? NULL : usm_failure_from_payload(payload, usmpy_deferred_release);
     if (failure == NULL) {
@@ -192,6 +194,11 @@ usm_status usmpy_capture_exception(usm_error *error)
         return usm_error_set(error, USM_MEMORY,
                              "a host task failed, and its exception was lost because memory was exhausted");
     }
+    if (usm_deferred_has_many()) { /* for other interpreters, which cannot have the exception */
+        snprintf(failure->text, sizeof failure->text, "a host task of another interpreter raised %s",
+                 type_name);
+    }
+    failure->report.home = usm_deferred_here();
     usm_error_set(error, USM_FAILED, "%s", failure->text);
     error->failure = failure;
     return USM_FAILED;

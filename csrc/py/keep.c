@@ -1,6 +1,7 @@
 /* Keeps: Python objects and buffers that a task, a queue, a context or an allocation holds. */
 #include "keep.h"
 
+#include "interpreter.h"
 #include "lock.h"
 
 #include "core/base/heap.h"
@@ -18,20 +19,25 @@ typedef struct buffer_keep {
 static void drop_object(usm_deferred *node)
 {
     object_keep *keep = (object_keep *)node;
-    Py_DECREF(keep->object);
+    if (usmpy_is_here(node->home)) { /* else its interpreter has ended */
+        Py_DECREF(keep->object);
+    }
     free(keep);
 }
 
 static void drop_buffer(usm_deferred *node)
 {
     buffer_keep *keep = (buffer_keep *)node;
-    PyBuffer_Release(&keep->view);
+    if (usmpy_is_here(node->home)) {
+        PyBuffer_Release(&keep->view);
+    }
     free(keep);
 }
 
 static void push(usm_keep **list, usm_keep *keep, void (*run)(usm_deferred *))
 {
     keep->deferred.run = run;
+    keep->deferred.home = usm_deferred_here();
     keep->next = *list;
     *list = keep;
 }
@@ -68,7 +74,9 @@ bool usmpy_keep_is_same(const usm_keep *a, const usm_keep *b)
 
 PyObject *usmpy_keep_get(const usm_keep *keep)
 {
-    return keep->deferred.run == drop_object ? ((const object_keep *)keep)->object : NULL;
+    return keep->deferred.run == drop_object && usmpy_is_here(keep->deferred.home)
+               ? ((const object_keep *)keep)->object
+               : NULL;
 }
 
 void usmpy_keep_drop(usm_keep *list)
@@ -86,7 +94,7 @@ void usmpy_keep_drop(usm_keep *list)
 void usmpy_keep_release(void *owner)
 {
     usm_keep *keep = owner;
-    if (PyGILState_Check() && !usmpy_is_finalizing()) {
+    if (usmpy_is_attached() && usmpy_is_here(keep->deferred.home) && !usmpy_is_finalizing()) {
         keep->deferred.run(&keep->deferred);
     } else {
         usm_deferred_push(&keep->deferred);

@@ -15,7 +15,7 @@ int usmpy_keep_object(usm_keep **list, USM_KEEPS PyObject *object);
 int usmpy_keep_buffer(usm_keep **list, USM_TAKES Py_buffer *view);
 /* Whether both hold the same object; false for buffers. */
 bool usmpy_keep_is_same(const usm_keep *a, const usm_keep *b);
-/* The object of a keep, borrowed; NULL for a buffer. */
+/* The object of a keep, borrowed; NULL for a buffer, and for an object of another interpreter. GIL held. */
 PyObject *usmpy_keep_get(const usm_keep *keep);
 /* Releases a list that no task, queue or context took over. GIL held; a pending exception stays. */
 void usmpy_keep_drop(USM_TAKES usm_keep *list);

@@ -4,6 +4,7 @@
 
 #include "deferred.h"
 #include "errors.h"
+#include "interpreter.h"
 #include "py/arrays/array.h"
 #include "py/exchange/c_api.h"
 #include "py/exchange/dlpack.h"
@@ -14,11 +15,28 @@
 #include "core/base/library.h"
 #include "core/start.h"
 
-_Atomic(usmpy_state *) usmpy_newest_state;
+_Atomic(PyObject *) usmpy_main_module;
+_Atomic(usmpy_state *) usmpy_main_state;
+
+/* The interpreter's newest module is `state`, or none (NULL). GIL held. */
+static void set_newest(usmpy_interpreter *interpreter, usmpy_state *state)
+{
+    atomic_store_explicit(&interpreter->state, state, memory_order_release);
+    if (interpreter->id == 0) {
+        atomic_store_explicit(&usmpy_main_module, NULL, memory_order_release);
+        atomic_store_explicit(&usmpy_main_state, state, memory_order_release);
+        atomic_store_explicit(&usmpy_main_module, state != NULL ? state->module : NULL, memory_order_release);
+    }
+}
+
+usmpy_state *usmpy_look_up_state(void)
+{
+    return atomic_load_explicit(&usmpy_interpreter_here()->state, memory_order_acquire);
+}
 
 usmpy_state *usmpy_current_state(void)
 {
-    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    usmpy_state *state = usmpy_find_state();
     if (state == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "usmpy was unloaded; import it again");
     }
@@ -149,20 +167,27 @@ static void add_prefixes(void)
     PyErr_Clear(); /* dlopen could not take a name that is not UTF-8 from here */
 }
 
-static int exec(PyObject *module)
+/* What all interpreters share. */
+static void start_process(void)
 {
-    usmpy_state *state = usmpy_state_of_module(module);
-    state->module = module;
-    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-        PyErr_SetString(PyExc_ImportError, "usmpy cannot be imported in a sub-interpreter");
-        return -1;
-    }
     usm_core_start();
     usmpy_thread_start();
     usmpy_wait_start();
     usmpy_builtin_store_start();
     usmpy_memory_start();
     usmpy_errors_start();
+}
+
+static int exec(PyObject *module)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    usmpy_state *state = usmpy_state_of_module(module);
+    state->module = module;
+    pthread_once(&once, start_process);
+    state->interpreter = usmpy_interpreter_enter();
+    if (state->interpreter == NULL) {
+        return -1;
+    }
     add_prefixes();
     state->type_cache = usmpy_type_cache_create();
     if (state->type_cache == NULL) {
@@ -180,7 +205,7 @@ static int exec(PyObject *module)
         usmpy_deferred_start(module) < 0) {
         return -1;
     }
-    atomic_store_explicit(&usmpy_newest_state, state, memory_order_release);
+    set_newest(state->interpreter, state);
     return 0;
 }
 
@@ -216,8 +241,9 @@ static void drop_spares(usmpy_state *state)
 static int clear(PyObject *module)
 {
     usmpy_state *state = usmpy_state_of_module(module);
-    usmpy_state *self = state;
-    atomic_compare_exchange_strong(&usmpy_newest_state, &self, NULL);
+    if (state->interpreter != NULL && atomic_load(&state->interpreter->state) == state) {
+        set_newest(state->interpreter, NULL);
+    }
 #define USMPY_TYPE(name) Py_CLEAR(state->name);
 #define USMPY_OBJECT(name) Py_CLEAR(state->name);
 #include "state.inc"
@@ -248,7 +274,7 @@ static void free_module(void *module)
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, exec},
 #if PY_VERSION_HEX >= 0x030C0000
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
 #endif
 #if PY_VERSION_HEX >= 0x030D0000
     {Py_mod_gil, Py_MOD_GIL_NOT_USED},

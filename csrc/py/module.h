@@ -5,6 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "core/base/deferred.h"
 #include "core/base/status.h"
 #include "core/device/backend.h"
 #include "core/program/program.h"
@@ -18,6 +19,7 @@ typedef enum usmpy_name {
 } usmpy_name;
 
 struct usmpy_array;
+struct usmpy_interpreter;
 struct usmpy_type_cache;
 
 /*
@@ -38,6 +40,7 @@ struct usmpy_type_cache;
 
 typedef struct usmpy_state {
     PyObject *module; /* borrowed: the module owns this state */
+    struct usmpy_interpreter *interpreter;
 #define USMPY_TYPE(name) PyTypeObject *name;
 #define USMPY_OBJECT(name) PyObject *name;
 #include "state.inc"
@@ -58,20 +61,30 @@ typedef struct usmpy_state {
 } usmpy_state;
 
 /*
- * The state of the module that was loaded last; NULL after it was unloaded. For C entry points without an
- * object, and a short cut for the others.
+ * The module that the main interpreter loaded last, and its state; NULL after it was unloaded. A short cut,
+ * and compared before it is followed: only threads of the main interpreter may use the state.
  */
-extern _Atomic(usmpy_state *) usmpy_newest_state;
+extern _Atomic(PyObject *) usmpy_main_module;
+extern _Atomic(usmpy_state *) usmpy_main_state;
+
+/* The state of the module that the calling thread's interpreter loaded last; NULL after it was unloaded. */
+usmpy_state *usmpy_look_up_state(void);
+
+static inline usmpy_state *usmpy_find_state(void)
+{
+    return USM_LIKELY(!usm_deferred_has_many())
+               ? atomic_load_explicit(&usmpy_main_state, memory_order_acquire)
+               : usmpy_look_up_state();
+}
 
 /* The same, or NULL with RuntimeError after the module was unloaded. */
 usmpy_state *usmpy_current_state(void);
 
-/* Sub-interpreters cannot load the module, but it may be loaded again after it was unloaded. */
 static inline usmpy_state *usmpy_state_of_module(PyObject *module)
 {
-    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
-    return USM_LIKELY(state != NULL && state->module == module) ? state
-                                                                : (usmpy_state *)PyModule_GetState(module);
+    return USM_LIKELY(atomic_load_explicit(&usmpy_main_module, memory_order_acquire) == module)
+               ? atomic_load_explicit(&usmpy_main_state, memory_order_relaxed)
+               : (usmpy_state *)PyModule_GetState(module);
 }
 
 /* For final heap types of this module: the type was made with the module, so this cannot fail. */

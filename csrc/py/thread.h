@@ -2,17 +2,34 @@
 #ifndef USMPY_THREAD_H
 #define USMPY_THREAD_H
 
-#include <Python.h>
+#include "interpreter.h"
 
 /* Once a process, at import: installs what usmpy_thread_attach needs around fork(). */
 void usmpy_thread_start(void);
 
 /*
- * A thread state for the calling thread, which has none, and the GIL. NULL without an exception if memory is
- * exhausted. Does not return while the interpreter finalizes.
+ * A thread state of the interpreter for the calling thread, which has none, and the GIL. NULL without an
+ * exception if memory is exhausted, or if the sub-interpreter has ended: its end waits for tasks that keep
+ * objects of it, so the caller is one. Does not return while the main interpreter finalizes.
  */
-PyThreadState *usmpy_thread_attach(void);
+PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter);
 /* Releases both. No exception is set. */
 void usmpy_thread_detach(PyThreadState *thread);
+
+/*
+ * For a question that loops ask until a task has ended. Before version 3.12, a thread that waits for the GIL
+ * asks only threads of its own interpreter to give it up, and usmpy_thread_attach waits as one of the main
+ * interpreter: this gives it up in a sub-interpreter. GIL held.
+ */
+void usmpy_thread_yield(void);
+
+/*
+ * Gives a sub-interpreter a thread state of no thread, before others of usmpy come and go. CPython deletes
+ * the last thread state in two steps, and a thread that makes a new one in between ends the process. Before
+ * version 3.13 the first thread state stays until the end. 0, or -1 with MemoryError. GIL held.
+ */
+int usmpy_thread_reserve(usmpy_interpreter *interpreter);
+/* Deletes it, and lets no thread of usmpy in any more: the interpreter ends. GIL held. */
+void usmpy_thread_close(usmpy_interpreter *interpreter);
 
 #endif

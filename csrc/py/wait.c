@@ -3,6 +3,7 @@
 
 #include "deferred.h"
 #include "errors.h"
+#include "interpreter.h"
 #include "lock.h"
 
 #include "core/base/detach.h"
@@ -28,10 +29,62 @@ bool usmpy_wait_poll(void *argument)
     return stop;
 }
 
+/*
+ * The exception of a signal handler that the buffer protocol raised, until it is known whether a consumer
+ * dropped it, as NumPy does before it tries the next protocol. Signal handlers run on the main thread alone,
+ * and so does what is here; other threads read `kept` and `kept_thread`.
+ */
+static _Atomic(PyObject *) kept;
+static PyObject *kept_traceback; /* of the handler; compared alone */
+static _Atomic unsigned long kept_thread;
+
+/*
+ * Raises the kept exception if it was dropped. One that a frame of Python has seen has another traceback by
+ * then, and one that is still raised or handled has a second reference.
+ */
+static bool raise_dropped(void)
+{
+    if (atomic_load_explicit(&kept, memory_order_relaxed) == NULL ||
+        kept_thread != PyThread_get_thread_ident()) {
+        return false;
+    }
+    PyObject *exception = atomic_exchange(&kept, NULL);
+    PyObject *traceback = PyException_GetTraceback(exception);
+    if (Py_REFCNT(exception) == 1 && traceback == kept_traceback) {
+        PyErr_Restore(Py_NewRef(Py_TYPE(exception)), exception, traceback);
+        return true;
+    }
+    Py_XDECREF(traceback);
+    Py_DECREF(exception);
+    return false;
+}
+
+/* Runs on the main thread, between two steps of Python code. */
+static int look_for_dropped(void *Py_UNUSED(unused))
+{
+    return raise_dropped() ? -1 : 0;
+}
+
+/* Keeps the exception that is set. */
+static void keep_interrupt(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback != NULL) {
+        (void)PyException_SetTraceback(value, traceback);
+    }
+    kept_traceback = traceback;
+    kept_thread = PyThread_get_thread_ident();
+    Py_XDECREF(atomic_exchange(&kept, Py_NewRef(value)));
+    PyErr_Restore(type, value, traceback);
+    (void)Py_AddPendingCall(look_for_dropped, NULL); /* if it fails, the next wait looks */
+}
+
 /* Called during submissions, on threads with and without the GIL. */
 static void *detach(void)
 {
-    return !usmpy_is_finalizing() && PyGILState_Check() ? PyEval_SaveThread() : NULL;
+    return !usmpy_is_finalizing() && usmpy_is_attached() ? PyEval_SaveThread() : NULL;
 }
 
 static void attach(void *thread)
@@ -41,7 +94,7 @@ static void attach(void *thread)
 
 void usmpy_wait_start(void)
 {
-    usm_detach_set(detach, attach);
+    usm_detach_set(detach, attach, usmpy_wait_poll);
 }
 
 int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)
@@ -116,26 +169,44 @@ int usmpy_wait_native_queue(usmpy_state *state, usm_queue *queue, void **handle)
     return end_wait(state, thread, status, &error);
 }
 
-/* `delivers` as in usm_alloc_wait. */
-static int wait_for_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, bool delivers,
+typedef enum purpose {
+    DELIVER, /* the caller raises what this raises */
+    DISPLAY, /* a failure still counts as not retrieved */
+    BUFFER   /* the same; the consumer may drop any exception and try the next protocol */
+} purpose;
+
+static int wait_for_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, purpose purpose,
                           int64_t deadline_ns)
 {
     bool ended = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0;
     if (usm_alloc_is_clean(alloc) && !ended) {
         return 0;
     }
+    if (raise_dropped()) {
+        return -1;
+    }
     usm_error error;
     PyThreadState *thread = PyEval_SaveThread();
-    usm_status status = usm_alloc_wait(alloc, mode, delivers, deadline_ns, usmpy_wait_poll, &thread, &error);
-    return end_wait(state, thread, status, &error);
+    usm_status status =
+        usm_alloc_wait(alloc, mode, purpose == DELIVER, deadline_ns, usmpy_wait_poll, &thread, &error);
+    int result = end_wait(state, thread, status, &error);
+    if (status == USM_INTERRUPTED && purpose == BUFFER) {
+        keep_interrupt();
+    }
+    return result;
 }
 
 int usmpy_wait_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns)
 {
-    return wait_for_alloc(state, alloc, mode, true, deadline_ns);
+    return wait_for_alloc(state, alloc, mode, DELIVER, deadline_ns);
 }
 
 int usmpy_peek_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode)
 {
-    return wait_for_alloc(state, alloc, mode, false, INT64_MAX);
+    return wait_for_alloc(state, alloc, mode, DISPLAY, INT64_MAX);
+}
+
+int usmpy_wait_buffer(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode)
+{
+    return wait_for_alloc(state, alloc, mode, BUFFER, INT64_MAX);
 }

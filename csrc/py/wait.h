@@ -35,6 +35,11 @@ int usmpy_wait_native_queue(usmpy_state *state, usm_queue *queue, void **handle)
 int usmpy_wait_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns);
 /* For properties and display: a failure that this raises still counts as not retrieved. */
 int usmpy_peek_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode);
+/*
+ * The same for the buffer protocol, whose consumers may drop the exception: that of a signal handler is then
+ * raised again, by the next wait for memory or by the interpreter.
+ */
+int usmpy_wait_buffer(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode);
 
 /* Whether the interpreter finalizes, so that no task that needs it may be submitted. */
 bool usmpy_has_ended(void);

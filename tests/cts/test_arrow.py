@@ -33,13 +33,18 @@ def exports():
     return _core._live_counts()["exports"]
 
 
+def place(x, backend):
+    """Device type and id in the structure."""
+    return (1, -1) if "host-accessible" in backend.tags else x.__dlpack_device__()
+
+
 @pytest.fixture
 def kinds(device):
     return [kind for kind in ("device", "shared", "host") if getattr(device, f"has_usm_{kind}")]
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
-def test_a_vector(queue, dtype):
+def test_a_vector(queue, dtype, backend):
     x = usmpy.zeros(5, dtype=dtype, queue=queue)
     pair = x.__arrow_c_device_array__()
     schema, whole = (structure(capsule) for capsule in pair)
@@ -50,9 +55,17 @@ def test_a_vector(queue, dtype):
     assert (array.n_buffers, array.n_children) == (2, 0)
     assert array.buffers[0] is None
     assert array.buffers[1] == x.data_ptr
-    shown = x.__dlpack_device__()
-    assert (whole.device_type, whole.device_id) == (shown[0], -1 if shown[0] == 1 else shown[1])
+    assert (whole.device_type, whole.device_id) == place(x, backend)
     assert list(whole.reserved) == [0, 0, 0]
+
+
+def test_memory_that_the_host_reads_is_the_cpus(queue, kinds, backend):
+    for kind in kinds:
+        x = usmpy.ones(5, queue=queue, usm_type=kind)
+        pair = x.__arrow_c_device_array__()
+        whole = structure(pair[1])
+        expected = place(x, backend) if kind == "device" else (1, -1)
+        assert (whole.device_type, whole.device_id) == expected
 
 
 @pytest.mark.parametrize("shape", [(0,), (1,), (2, 3), (2, 0), (0, 2), (2, 3, 4), (1, 1, 1, 2)], ids=str)

@@ -297,3 +297,56 @@ def test_freed_memory_is_not_reused_while_work_on_it_is_pending(device, queue):
         del other
     gate.set()
     assert target.tolist() == [29] * N
+
+
+# USMArray.event.
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_the_event_of_an_array_ends_after_its_last_write(device, in_order):
+    queue = usmpy.Queue(device, in_order=in_order)
+    x, y = (usmpy.zeros(N, dtype="int32", queue=queue) for _ in range(2))
+    gate, _ = held(queue, x)
+    out = x + 1
+    event = out.event
+    assert not event.done
+    copied = queue.memcpy(y, out, depends=out[::2].event)
+    gate.set()
+    event.wait(PATIENCE)
+    assert event.status == "complete"
+    copied.wait(PATIENCE)
+    assert y.tolist() == [1] * N
+
+
+def test_the_event_of_an_array_does_not_wait_for_other_memory_of_an_unordered_queue(device):
+    queue = usmpy.Queue(device, in_order=False)
+    x, y = (usmpy.zeros(N, dtype="int32", queue=queue) for _ in range(2))
+    gate, _ = held(queue, x)
+    y.event.wait(PATIENCE)
+    assert not x.event.done
+    gate.set()
+    x.event.wait(PATIENCE)
+
+
+def test_the_event_of_an_array_fails_as_its_last_write(queue):
+    x = usmpy.zeros(N, dtype="int32", queue=queue)
+    failed = queue.host_task(fail, x)
+    with pytest.raises(usmpy.errors.UsmError) as caught:
+        (x + 1).event.wait(PATIENCE)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    with pytest.raises(ZeroDivisionError):
+        failed.wait(PATIENCE)
+    queue.fill(x, 3)
+    x.event.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("shape", [0, (), (3, 0)])
+def test_the_event_of_a_small_array_ends(queue, shape):
+    usmpy.ones(shape, queue=queue).event.wait(PATIENCE)
+
+
+def test_the_event_of_a_borrow_that_has_ended_is_refused(queue):
+    with usmpy.borrow(np.ones(3)) as x:
+        x.event.wait(PATIENCE)
+    with pytest.raises(ValueError, match="its borrow has ended"):
+        x.event  # noqa: B018

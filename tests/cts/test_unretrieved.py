@@ -3,9 +3,12 @@
 import asyncio
 import contextlib
 import gc
+import io
+import pdb
 import sys
 import threading
 import time
+import traceback
 
 import numpy as np
 import pytest
@@ -94,26 +97,60 @@ def test_display_leaves_the_error_to_be_raised(device, queue, kind):
     queue.wait()  # the display submitted nothing that was skipped
 
 
+def attributes(thing):
+    """All of them, as a debugger shows them."""
+    for name in dir(thing):
+        with contextlib.suppress(Exception):
+            getattr(thing, name)
+
+
 def test_properties_leave_the_error_to_be_raised(queue):
-    """A debugger shows them."""
     x = spoiled(queue)
     event = queue.host_task(fail)
     while not event.done:
         time.sleep(0.001)
     for thing in (x, event, queue, queue.device):
-        for name in dir(thing):
-            if name.endswith("_interface__"):
-                continue  # gives other libraries the data, as tolist() does: it waits, and raises
-            value = getattr(type(thing), name)
-            if hasattr(value, "__get__") and not callable(value):
-                with contextlib.suppress(Trouble, AttributeError, usmpy.UsmError, TypeError):
-                    getattr(thing, name)
+        attributes(thing)
     with pytest.raises((Trouble, usmpy.UsmError)):
         x.tolist()
     with pytest.raises(Trouble):
         event.wait()
     with pytest.raises(Trouble):
         queue.wait()
+
+
+def debugged(*arguments):
+    """What Python's debugger shows of a call; its trace function holds the frame of its caller, this one."""
+
+    def look(x, y, event):
+        return repr((x, y, event))
+
+    commands = "args\np x, y\npp event, event.status, x.queue\nwhatis x\ndisplay y\nnext\nretval\ncontinue\n"
+    output = io.StringIO()
+    pdb.Pdb(stdin=io.StringIO(commands), stdout=output, nosigint=True, readrc=False).runcall(look, *arguments)
+    return output.getvalue()
+
+
+def with_locals(x, y, event):
+    """A traceback that shows local variables."""
+    try:
+        raise KeyError
+    except KeyError as error:
+        return "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+
+
+@pytest.mark.parametrize("show", [debugged, with_locals], ids=lambda show: show.__name__)
+def test_debuggers_do_not_stop_the_report(device, reports, show):
+    queue = usmpy.Queue(device)
+    x = usmpy.zeros((4, 4), dtype="float32", queue=queue)
+    event = queue.host_task(fail, x)
+    while not event.done:
+        time.sleep(0.001)
+    assert "Trouble: trouble" in show(x, x + 1, event)
+    for thing in (x, event, queue):
+        attributes(thing)
+    del thing, x, event, queue
+    assert [kind for kind, _ in reports(1)] == [Trouble]
 
 
 def test_a_trace_leaves_the_error_to_be_raised(queue):
@@ -351,3 +388,103 @@ def test_threads_with_failing_work(device, reports):
     for thread in threads:
         thread.join(PATIENCE)
     assert [kind for kind, _ in reports(40)] == [Trouble] * 40
+
+
+def test_threads_that_look_at_failing_work(device, reports):
+    """They show it while it runs and fails, and drop the last references together."""
+    queue = usmpy.Queue(device)
+    gate, drop = threading.Event(), threading.Barrier(4)
+    x = usmpy.zeros((4, 4), queue=queue)
+    event = queue.host_task(lambda *_: (gate.wait(PATIENCE), fail()), x)
+
+    def look(queue, x, event):
+        with usmpy.trace() as trace:
+            y = x + 1
+            gate.set()
+            while not event.done:
+                str(event)
+            for _ in range(20):
+                assert "Trouble: trouble" in repr(x)
+                assert "did not run" in repr(y)
+                attributes(event)
+                attributes(x)
+        assert trace.to_chrome()
+        trace = None
+        drop.wait(PATIENCE)
+
+    threads = [threading.Thread(target=look, args=(queue, x, event)) for _ in range(4)]
+    del queue, x, event
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    del thread, threads
+    assert [kind for kind, _ in reports(1)] == [Trouble]
+
+
+def test_threads_that_all_wait(device, reports):
+    queue = usmpy.Queue(device)
+    gate, raised = threading.Event(), []
+    event = queue.host_task(lambda: (gate.wait(PATIENCE), fail()))
+
+    def wait():
+        with pytest.raises(Trouble):
+            event.wait()
+        raised.append(True)
+
+    threads = [threading.Thread(target=wait) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    gate.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert raised == [True] * 4
+
+
+# Compute functions of an array that a failed task was to write.
+
+
+def other_device(x):
+    return usmpy.Device("host" if x.device.backend != "host" else usmpy.get_devices()[-1])
+
+
+FUNCTIONS = {
+    "x + 1": lambda x: x + 1,
+    "x += 1": lambda x: x.__iadd__(1),
+    "y += x": lambda x: usmpy.ones_like(x).__iadd__(x),
+    "add(x, 1, out)": lambda x: usmpy.add(x, 1, out=usmpy.ones_like(x)),
+    "chain": lambda x: (((x + 1) * 2 - x) @ x).sum(axis=0),
+    "x.T.copy()": lambda x: x.T.copy(),
+    "astype": lambda x: x.astype("int8"),
+    "asarray": lambda x: usmpy.asarray(x, copy=True),
+    "to_device": lambda x: x.to_device(other_device(x)),
+    "x[1] = x[0]": lambda x: x.__setitem__(1, x[0]),
+    "y[...] = x": lambda x: usmpy.zeros_like(x).__setitem__(..., x),
+    "where": lambda x: usmpy.where(x > 0, x, -x),
+    "sum": usmpy.sum,
+    "std": lambda x: usmpy.std(x, axis=1),
+    "cumulative_sum": lambda x: usmpy.cumulative_sum(x, axis=0),
+    "matmul": lambda x: x @ x,
+    "sort": usmpy.sort,
+    "take": lambda x: usmpy.take(x, usmpy.zeros(2, dtype="int64", queue=x.queue), axis=0),
+}
+
+
+@pytest.mark.parametrize("pending", [False, True])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_failed_task_before_a_function(device, reports, name, pending):
+    """Nobody waits for the result: the task's error is reported, and nothing else."""
+    queue = usmpy.Queue(device)
+    gate = threading.Event()
+    x = usmpy.ones((4, 4), dtype="float32", queue=queue)
+    event = queue.host_task(lambda *_: (gate.wait(PATIENCE), fail()), x)
+    if not pending:
+        gate.set()
+        while not event.done:
+            time.sleep(0.001)
+    result = FUNCTIONS[name](x)
+    gate.set()
+    assert "Trouble: trouble" in repr(x) or name in ("x += 1", "x[1] = x[0]")
+    assert result is None or "<" in repr(result)
+    del x, queue, event, result
+    assert [kind for kind, _ in reports(1)] == [Trouble]

@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from backends import BACKENDS, Absent
+from interrupts import interrupt
 
 import usmpy
 
@@ -83,6 +84,20 @@ def test_a_wait_in_the_driver_handles_signals(device):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_an_allocation_that_waits_for_memory_handles_signals(device):
+    """Memory ran out, and the driver's work may give some back."""
+    x = usmpy.zeros(1 << 20, dtype="uint8", device=device)
+    x.wait()
+    with spinning(device) as (_, event):
+        usmpy.set_memory_limit(device, 1)
+        try:
+            assert interrupt(lambda: usmpy.empty_like(x)) is not None
+        finally:
+            usmpy.set_memory_limit(device, None)
+        assert not event.done
+    assert usmpy.empty_like(x).nbytes == x.nbytes
 
 
 def test_a_kernel_that_was_short_is_not_taken_for_short_when_it_waits_for_others(device):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from host_kernels import GROUPS, LOCAL, POINTER, VALUE, Local, build
+from interrupts import interrupt
 
 import usmpy
 from usmpy._compile import compiler as _compiler
@@ -248,13 +249,23 @@ def test_half_precision_rounds_after_each_operation():
     np.testing.assert_array_equal(y[257:], z.astype("f2"))
 
 
+def test_an_interrupt_ends_a_build(monkeypatch, tmp_path):
+    compiler = tmp_path / "compiler"
+    compiler.write_text("#!/bin/sh\nexec sleep 60\n")
+    compiler.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("CC", str(compiler))
+        assert interrupt(lambda: _compiler.build(SAXPY, "portable")) is not None
+    assert _compiler.build(SAXPY, "portable")
+
+
 def test_a_kept_build_starts_no_process(monkeypatch):
     path = _compiler.build(SAXPY, "portable")
 
     def start(*args, **more):
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(host.subprocess, "run", start)
+    monkeypatch.setattr(host.process, "run", start)
     assert _compiler.build(SAXPY, "portable") == path
     for other in (SAXPY + " ", SAXPY):
         with pytest.raises(AssertionError, match="started"):

@@ -599,8 +599,15 @@ STATE = {
         "usm_level_zero": "functions of the loader, found once",
         "usm_level_zero_guard": "the driver is in use, or was in the parent",
     },
-    "core/base/detach.c": {"detach_hook": "releases the GIL", "attach_hook": "takes it again"},
-    "core/base/library.c": {"folders": "where drivers of the Python environment are, set at import"},
+    "core/base/detach.c": {
+        "detach_hook": "releases the GIL",
+        "attach_hook": "takes it again",
+        "poll_hook": "runs signal handlers",
+    },
+    "core/base/library.c": {
+        "folders": "where drivers of the Python environment are, set at import",
+        "n_folders": "how many; atomic",
+    },
     "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
     "core/share/handle.c": {"maker": "the boot and the process that handles name, read once"},
     "core/share/share.c": {"all": "the index of all blocks of several processes"},
@@ -620,8 +627,13 @@ STATE = {
     },
     "core/device/place.c": {"all_parts": "what the folders above keep in places, set at the start"},
     "core/base/deferred.c": {
-        "usm_deferred_head": "the list that workers leave releases on",
-        "notifier": "called when the list is not empty",
+        "usm_deferred_main": "the list that workers leave releases of the main interpreter on",
+        "usm_deferred_lists": "how many lists are not empty",
+        "usm_deferred_many": "there has been a sub-interpreter",
+        "notifier": "called when the list of the main interpreter is not empty",
+        "here_hook": "the list of the calling thread's interpreter, set by the first sub-interpreter",
+        "fate_hook": "what a thread may do with objects of an interpreter, set with it",
+        "closed": "marks the list of an interpreter that has ended",
     },
     "core/base/error.c": {
         "no_memory": "the failure that is reported when memory is exhausted; counted as all are",
@@ -679,17 +691,31 @@ STATE = {
     },
     "core/tasks/worker.c": {"here": "whose thread this is"},
     "core/tasks/unretrieved.c": {"reporter": "how reports of failures get to Python; atomic"},
+    "py/arrays/interfaces.c": {"refused": "the array whose buffer the thread asked for last"},
     "py/objects/host_task.c": {"callbacks": "the queue that callbacks of events run in; atomic, made once"},
-    "py/wait.c": {"interrupted": "a wait was ended by a signal; atomic"},
+    "py/wait.c": {
+        "interrupted": "a wait was ended by a signal; atomic",
+        "kept": "the exception of a signal handler that a consumer may have dropped; atomic",
+        "kept_traceback": "its first traceback; the main thread's",
+        "kept_thread": "the main thread",
+    },
     "py/deferred.c": {
         "scheduled": "a visit of the main thread is under way",
-        "ended": "the interpreter is",
         "closes": "what comes after the interpreter is registered",
+        "of_main.0": "the main interpreter waits for tasks at its end",
         "holders": "what waits for a thread with the GIL, or may come to that",
         "holders_lock": "guards the list",
     },
+    "py/interpreter.c": {
+        "main_record": "the record of the main interpreter",
+        "records": "all of them, of which none is freed",
+        "last": "of each thread: the record that it found last",
+        **({"low.1": "", "high.0": ""} if sys.version_info < (3, 12) else {}),
+    },
     "py/module.c": {
-        "usmpy_newest_state": "the module that calls without one, from other libraries' threads, mean",
+        "usmpy_main_module": "the module that the main interpreter loaded last",
+        "usmpy_main_state": "its state",
+        "once.0": "what interpreters share is started once",
     },
     "py/exchange/sycl.c": {
         "sycl": "functions of the SYCL runtime",
@@ -701,7 +727,6 @@ STATE = {
 if sys.version_info < (3, 12):  # later ones need none of it
     STATE["py/thread.c"] = {
         "birth": "a lock: no fork while a thread state is made",
-        "started": "its fork hooks are set",
     }
 # Read-only tables that CPython's interfaces take as not const.
 TABLES = re.compile(

@@ -135,7 +135,7 @@ static void a_task_keeps_its_memory(void)
     expect_end(event, USM_EVENT_COMPLETE);
     CHECK(usm_deferred_waiting());
     CHECK_EQ(deleted, 0);
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK_EQ(deleted, 1);
     usm_queue_release(queue);
 }

@@ -3,6 +3,8 @@
 #include "support.h"
 
 #include "core/base/deferred.h"
+#include "core/base/live.h"
+#include "core/tasks/alloc.h"
 
 #include <stdlib.h>
 
@@ -41,14 +43,14 @@ static void push_another(usm_deferred *self)
 static void oldest_first(void)
 {
     CHECK(!usm_deferred_waiting());
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     usm_deferred_set_notifier(notify);
     for (int i = 0; i < 4; i++) {
         push(i, note);
     }
     CHECK(usm_deferred_waiting());
     CHECK_EQ(notified, 1);
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK(!usm_deferred_waiting());
     CHECK_EQ(n_order, 4);
     for (int i = 0; i < 4; i++) {
@@ -62,17 +64,17 @@ static void pushing_while_draining(void)
     n_order = notified = 0;
     push(1, push_another);
     push(2, note);
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK_EQ(n_order, 2);
     CHECK_EQ(notified, 2);
     CHECK(usm_deferred_waiting());
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK_EQ(n_order, 3);
     CHECK_EQ(order[2], 11);
     usm_deferred_set_notifier(NULL);
     push(3, note);
     CHECK_EQ(notified, 2);
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
 }
 
 #define PUSHERS 3
@@ -120,7 +122,7 @@ static void *drain_many(void *locked)
         if (locked != NULL) {
             pthread_mutex_lock(&checking);
         }
-        usm_deferred_drain();
+        usm_deferred_drain(&usm_deferred_main);
         if (locked != NULL) {
             pthread_mutex_unlock(&checking);
         }
@@ -146,7 +148,7 @@ static void from_many_threads(bool in_order)
     for (int i = 0; i < PUSHERS + 2; i++) {
         pthread_join(threads[i], NULL);
     }
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK_EQ(ran, PUSHERS * EACH);
 }
 
@@ -160,6 +162,97 @@ static void each_thread_keeps_its_order(void)
     from_many_threads(true);
 }
 
+static void push_to(usm_deferred_list *list, int number)
+{
+    node *node = malloc(sizeof *node);
+    *node = (struct node){.deferred = {.run = note, .home = list}, .number = number};
+    usm_deferred_push(&node->deferred);
+}
+
+static void lists_of_interpreters(void)
+{
+    static usm_deferred_list other;
+    n_order = 0;
+    push_to(&other, 1);
+    push_to(&usm_deferred_main, 2);
+    CHECK(usm_deferred_waiting());
+    usm_deferred_drain(&usm_deferred_main);
+    CHECK_EQ(n_order, 1);
+    CHECK_EQ(order[0], 2);
+    CHECK(usm_deferred_waiting());
+    push_to(&other, 3);
+    CHECK(!usm_deferred_is_closed(&other));
+    usm_deferred_close(&other); /* what waits there runs for the last time */
+    CHECK_EQ(n_order, 3);
+    CHECK_EQ(order[1], 1);
+    CHECK_EQ(order[2], 3);
+    CHECK(usm_deferred_is_closed(&other));
+    CHECK(!usm_deferred_waiting());
+    push_to(&other, 4); /* goes to the main interpreter */
+    usm_deferred_drain(&other);
+    usm_deferred_close(&other);
+    CHECK_EQ(n_order, 3);
+    CHECK(usm_deferred_is_closed(&other));
+    usm_deferred_drain(&usm_deferred_main);
+    CHECK_EQ(n_order, 4);
+    CHECK(!usm_deferred_waiting());
+}
+
+/* The calling thread's, and what the hooks below answer. */
+static usm_deferred_list one, two;
+static usm_deferred_fate answer;
+
+static usm_deferred_list *hook_here(bool attached)
+{
+    return attached ? &one : &usm_deferred_main;
+}
+
+static usm_deferred_fate hook_fate(usm_deferred_list *list)
+{
+    return list == &one ? USM_RELEASE_NOW : answer;
+}
+
+static void count_deletion(void *deleted)
+{
+    ++*(int *)deleted;
+}
+
+static usm_alloc *import_for(usm_deferred_list *home, int *deleted)
+{
+    static char memory[8];
+    usm_alloc *alloc;
+    usm_error error;
+    CHECK_OK(usm_alloc_import(host_place(), USM_HOST, memory, sizeof memory, deleted, count_deletion, &alloc,
+                              &error));
+    CHECK(alloc->link.deferred.home == &one);
+    alloc->link.deferred.home = home;
+    return alloc;
+}
+
+/* Imported memory ends in its interpreter; after that, its owner stays. From here on there are several. */
+static void owners_of_interpreters(void)
+{
+    int deleted = 0;
+    usm_deferred_set_interpreters(hook_here, hook_fate);
+    CHECK(usm_deferred_here() == &one);
+    usm_alloc_release(import_for(&one, &deleted));
+    CHECK_EQ(deleted, 1);
+    answer = USM_RELEASE_LATER;
+    usm_alloc_release(import_for(&two, &deleted));
+    CHECK_EQ(deleted, 1);
+    answer = USM_RELEASE_NOW; /* as the interpreter itself is told */
+    usm_deferred_drain(&two);
+    CHECK_EQ(deleted, 2);
+    answer = USM_RELEASE_NEVER;
+    usm_alloc_release(import_for(&two, &deleted));
+    CHECK_EQ(deleted, 2);
+    usm_alloc *anywhere = import_for(&two, &deleted);
+    usm_alloc_end_anywhere(anywhere);
+    usm_alloc_release(anywhere);
+    CHECK_EQ(deleted, 3);
+    CHECK_EQ(usm_live_count(USM_LIVE_ALLOC), 0);
+}
+
 int main(void)
 {
     watchdog(60);
@@ -167,5 +260,7 @@ int main(void)
     RUN(pushing_while_draining);
     RUN(each_runs_once);
     RUN(each_thread_keeps_its_order);
+    RUN(lists_of_interpreters);
+    RUN(owners_of_interpreters);
     return 0;
 }

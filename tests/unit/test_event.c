@@ -134,14 +134,14 @@ static void waits_end_in_other_ways(void)
     start = usm_clock_ns();
     CHECK_EQ(usm_event_wait(event, INT64_MAX, count_polls, &polls, &error), USM_INTERRUPTED);
     CHECK_EQ(polls, 3);
-    CHECK(usm_clock_ns() - start >= 140 * MS);
+    CHECK(usm_clock_ns() - start >= 55 * MS);
 
     /* A deadline that is nearer than the next poll. */
     polls = 0;
     CHECK_EQ(usm_event_wait(event, usm_clock_ns() + 10 * MS, count_polls, &polls, &error), USM_TIMEOUT);
     CHECK_EQ(polls, 0);
-    CHECK_EQ(usm_event_wait(event, usm_clock_ns() + 120 * MS, count_polls, &polls, &error), USM_TIMEOUT);
-    CHECK_EQ(polls, 2);
+    CHECK_EQ(usm_event_wait(event, usm_clock_ns() + 50 * MS, count_polls, &polls, &error), USM_TIMEOUT);
+    CHECK(polls == 1 || polls == 2);
 
     gate_open(&held);
     CHECK_EQ(wait_event(event), USM_OK);

@@ -253,7 +253,7 @@ out:
     if (imported != NULL) {
         usm_alloc_release(imported);
     }
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK_EQ(deleted, imported != NULL);
     if (versioned != NULL) {
         versioned->deleter(versioned);

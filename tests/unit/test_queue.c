@@ -442,7 +442,7 @@ static void drop_keep(usm_deferred *self)
 
 static usm_keep *make_keep(int *dropped, usm_keep *next)
 {
-    keep *keep = malloc(sizeof *keep);
+    keep *keep = calloc(1, sizeof *keep);
     keep->keep.deferred.run = drop_keep;
     keep->keep.next = next;
     keep->dropped = dropped;
@@ -460,11 +460,11 @@ static void what_a_task_keeps(void)
     const usm_command nothing = {.kind = USM_COMMAND_BARRIER};
     usm_submission submission = {.command = &host, .keeps = make_keep(&dropped, make_keep(&dropped, NULL))};
     CHECK_OK(usm_queue_submit(queue, &submission, &event, &error));
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK_EQ(dropped, 0);
     gate_open(&held);
     expect_end(event, USM_EVENT_COMPLETE);
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK_EQ(dropped, 2);
 
     /* Done at once, with and without an event. */
@@ -474,7 +474,7 @@ static void what_a_task_keeps(void)
     submission.keeps = make_keep(&dropped, NULL);
     CHECK_OK(usm_queue_submit(queue, &submission, &event, &error));
     usm_event_release(event);
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK_EQ(dropped, 4);
 
     /* Not run, since a dependency had failed. */
@@ -487,13 +487,13 @@ static void what_a_task_keeps(void)
     CHECK_OK(usm_queue_submit(queue, &submission, &event, &error));
     expect_end(event, USM_EVENT_ERROR);
     usm_event_release(failed);
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK_EQ(dropped, 5);
 
     submission = (usm_submission){.command = &host, .keeps = make_keep(&dropped, NULL)};
     CHECK(usm_fault_arm("queue_submit", 1));
     CHECK_EQ(usm_queue_submit(queue, &submission, &event, &error), USM_DRIVER);
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK_EQ(dropped, 5);
     submission.keeps->deferred.run(&submission.keeps->deferred);
     CHECK_EQ(wait_queue(queue), USM_FAILED); /* of the task that inherited */

@@ -250,7 +250,7 @@ static void come_and_go(uint64_t *seed)
     }
     usm_queue_release(queue);
     usm_alloc_release(alloc);
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
 }
 
 /* A tensor whose deleter runs on whatever thread finds it. */
@@ -455,7 +455,7 @@ static void threads_share_queues_and_memory(void)
     for (int ms = 0; deleted != imported; ms++) { /* workers of queues that were dropped */
         CHECK(ms < 10000);
         sleep_ms(1);
-        usm_deferred_drain();
+        usm_deferred_drain(&usm_deferred_main);
     }
     CHECK(imported > 0 && passed_on > 0);
 }

@@ -29,11 +29,11 @@ static void note_report(usm_deferred *node)
 static void expect_reports(int reports)
 {
     for (int i = 0; i < 5000 && seen.reports < reports; i++) {
-        usm_deferred_drain();
+        usm_deferred_drain(&usm_deferred_main);
         sleep_ms(1);
     }
     sleep_ms(5);
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK_EQ(seen.reports, reports);
     seen.reports = 0;
 }
@@ -165,9 +165,9 @@ static void all_queues_report_at_the_exit(void)
     usm_event_release(submit_task(other, task_fail, NULL));
     usm_error error;
     CHECK_OK(usm_queues_drain(INT64_MAX, NULL, NULL, &error));
-    usm_queues_report();
+    usm_queues_report(NULL);
     expect_reports(2);
-    usm_queues_report();
+    usm_queues_report(NULL);
     CHECK_EQ(wait_event(event), USM_FAILED); /* a report is no answer */
     usm_event_release(event);
     usm_queue_release(queue);
@@ -186,7 +186,7 @@ static void *make_failures(void *argument)
         if (i % 3 == 0) {
             CHECK_EQ(wait_event(event), USM_FAILED);
         } else if (i % 3 == 1) {
-            usm_queues_report();
+            usm_queues_report(NULL);
         }
         usm_event_release(event);
     }
@@ -206,7 +206,7 @@ static void threads(void)
     for (int i = 0; i < 5000 && live_now().counts[USM_LIVE_QUEUE] > 0; i++) {
         sleep_ms(1);
     }
-    usm_deferred_drain();
+    usm_deferred_drain(&usm_deferred_main);
     CHECK(seen.reports >= THREADS * scaled(300)); /* usm_queues_report may tell of a queue twice */
     seen.reports = 0;
 }

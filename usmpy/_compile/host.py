@@ -8,7 +8,7 @@ import re
 import subprocess
 from typing import NamedTuple
 
-from . import build_options, cache
+from . import build_options, cache, process
 from .compiler import CompileError, Compiler, CompilerMissing, LanguageError
 
 _CODE = ["-O3", "-march=native", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pipe"]
@@ -58,11 +58,8 @@ def _split_options(options: str) -> _Options:
 
 
 def _run(command: list[str], source: str) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "LC_ALL": "C"}
     try:
-        return subprocess.run(
-            command, input=source.encode("utf-8", "surrogateescape"), capture_output=True, env=environment
-        )
+        return process.run(command, source.encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise CompilerMissing(f"the C compiler {command[0]} does not run: {error}") from error
 

@@ -15,7 +15,7 @@ import tempfile
 from typing import NamedTuple
 
 from ..errors import BackendUnavailable, BuildError, _build_error
-from . import build_options, included
+from . import build_options, included, process
 
 _LIBRARIES = ("libocloc.so", "libocloc.so.1")
 _RELEASES = range(30, 13, -1)
@@ -132,7 +132,7 @@ def _words(text: str, language: str) -> list[str]:
 def _run(command: list[str], folder: str) -> str:
     """Runs a command and returns its output. Raises BuildError if it fails."""
     try:
-        done = subprocess.run(command, capture_output=True, cwd=folder, env={**os.environ, "LC_ALL": "C"})
+        done = process.run(command, folder=folder)
     except OSError as error:
         raise BackendUnavailable(f"{command[0]} does not run: {error}", backend="level_zero") from error
     output = (done.stderr + done.stdout).decode("utf-8", "replace")

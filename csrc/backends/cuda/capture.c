@@ -186,6 +186,7 @@ usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_timeline *timeline, 
     event->kernel = NULL;
     capture->keeps = base->keeps;
     base->keeps = NULL;
+    usm_deferred_count_task(usm_keep_home(capture->keeps), -1); /* they live with the graph from now on */
     give_to_graph(native, timeline->stream, capture);
     event->timeline = &ended;
     atomic_store_explicit(&event->number, 1, memory_order_release);

@@ -227,7 +227,7 @@ struct usm_cuda_pinned {
     bool large;
 };
 #define USM_CUDA_PINNED_SMALL ((size_t)64 << 10)
-#define USM_CUDA_PINNED_LARGE ((size_t)4 << 20)
+#define USM_CUDA_PINNED_LARGE ((size_t)16 << 20)
 /* Of either size: a small one where nbytes fit. */
 usm_cuda_pinned *usm_cuda_pinned_take(usm_device *device, size_t nbytes);
 void usm_cuda_pinned_put(usm_cuda_pinned *pinned);

@@ -2,7 +2,7 @@
  * Copies from and to pageable memory of the host. Given such memory, cuMemcpyAsync makes the caller wait
  * for the earlier work of the stream, or reads and writes at a time of its choosing (CUDA driver API, API
  * synchronization behavior). So these copies go through pinned memory: small ones in one piece, in the
- * stream; others on a thread of the queue, in pieces of which the processor moves one while the driver
+ * stream; others on a thread of the queue, in pieces of which the processors move one while the driver
  * moves another.
  */
 #include "cuda_backend.h"
@@ -10,6 +10,7 @@
 #include "core/base/heap.h"
 #include "cpu/cpu.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,21 @@ usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_timeline *timelin
     return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed_on(queue->device, error, code, "cuMemcpyAsync");
 }
 
+/* The processors that may move a piece. The first use of new memory takes most of their time. */
+static unsigned copy_width(void)
+{
+    cpu_set_t allowed;
+    int n = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    return n < 8 ? (unsigned)n : 8; /* more add nothing: the memory is busy */
+}
+
+/* Eight pieces or more, of which each is divided among the processors from 4 MiB on (usm_cpu_copy). */
+static size_t piece_size(size_t nbytes)
+{
+    size_t least = (size_t)4 << 20, eighth = (nbytes / 8 + least - 1) / least * least;
+    return eighth < least ? least : eighth < USM_CUDA_PINNED_LARGE ? eighth : USM_CUDA_PINNED_LARGE;
+}
+
 /* A copy in pieces, of which two are under way: the stream, two pinned pieces, and the event behind each. */
 typedef struct pipe {
     usm_device *device;
@@ -121,21 +137,22 @@ typedef struct pipe {
 } pipe_of_pieces;
 
 /*
- * The processor moves piece n - 1 while the driver moves piece n. A slot is free once its event, of the piece
+ * The processors move piece n - 1 while the driver moves piece n. A slot is free once its event, of the piece
  * two before, has ended; what came from the device is then moved out of it, so that direction takes two more
  * steps.
  */
 static CUresult move_pieces(pipe_of_pieces *pipe, char *dst, const char *src, size_t nbytes, bool from_device)
 {
     CUresult code = CUDA_SUCCESS;
-    size_t size = USM_CUDA_PINNED_LARGE, n_pieces = (nbytes + size - 1) / size;
+    size_t size = piece_size(nbytes), n_pieces = (nbytes + size - 1) / size;
+    unsigned width = copy_width();
     for (size_t n = 0; n < n_pieces + (from_device ? 2 : 0) && code == CUDA_SUCCESS; n++) {
         char *piece = pipe->pieces[n % 2]->data;
         size_t at = n * size, before = n >= 2 ? at - 2 * size : 0;
         if (n >= 2 && n - 2 < n_pieces) {
             code = usm_cuda.cuEventSynchronize(pipe->done[n % 2]);
             if (code == CUDA_SUCCESS && from_device) {
-                memcpy(dst + before, piece, nbytes - before < size ? nbytes - before : size);
+                usm_cpu_copy(dst + before, piece, nbytes - before < size ? nbytes - before : size, width);
             }
         }
         if (n >= n_pieces || code != CUDA_SUCCESS) {
@@ -143,7 +160,7 @@ static CUresult move_pieces(pipe_of_pieces *pipe, char *dst, const char *src, si
         }
         size_t length = nbytes - at < size ? nbytes - at : size;
         if (!from_device) {
-            memcpy(piece, src + at, length);
+            usm_cpu_copy(piece, src + at, length, width);
         }
         code = from_device ? usm_cuda.cuMemcpyAsync(usm_cuda_address(piece), usm_cuda_address(src + at),
                                                     length, pipe->stream)

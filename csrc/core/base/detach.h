@@ -5,11 +5,21 @@
 #ifndef USM_CORE_DETACH_H
 #define USM_CORE_DETACH_H
 
-/* Both set once, before other threads are here; what the first returns is for the second. */
-void usm_detach_set(void *(*detach)(void), void (*attach)(void *held));
+#include <stdbool.h>
+
+/*
+ * All set once, before other threads are here; what the first returns is for the second. `poll` is a
+ * usm_wait_poll whose argument points to that.
+ */
+void usm_detach_set(void *(*detach)(void), void (*attach)(void *held), bool (*poll)(void *held));
 
 /* Around a long call, with no lock of the core held: usm_attach(held) on the same thread ends it. */
 void *usm_detach(void);
 void usm_attach(void *held);
+/*
+ * The usm_wait_poll of a wait in between; `argument` points to `held`. It does nothing on a thread that did
+ * not hold the lock. If it ends the wait, an exception is set, and the call must fail with USM_INTERRUPTED.
+ */
+bool usm_detach_poll(void *argument);
 
 #endif

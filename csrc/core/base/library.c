@@ -1,12 +1,16 @@
 #include "library.h"
 
+#include "sync.h"
+
 #include <dlfcn.h>
 #include <glob.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 
-static char folders[USM_LIBRARY_PREFIXES][480]; /* as patterns for glob(); "" behind the last one */
+/* As patterns for glob(); only added to, under the lock of registries. */
+static char folders[USM_LIBRARY_PREFIXES][480];
+static _Atomic size_t n_folders;
 
 void usm_library_add_prefix(const char *prefix, size_t length)
 {
@@ -22,13 +26,16 @@ void usm_library_add_prefix(const char *prefix, size_t length)
         return;
     }
     memcpy(own + used, "/lib", sizeof "/lib");
-    size_t i = 0;
-    while (i < USM_LIBRARY_PREFIXES && folders[i][0] != '\0' && strcmp(folders[i], own) != 0) {
+    usm_registry_lock();
+    size_t i = 0, n = atomic_load(&n_folders);
+    while (i < n && strcmp(folders[i], own) != 0) {
         i++;
     }
-    if (i < USM_LIBRARY_PREFIXES) {
-        strcpy(folders[i], own);
+    if (i == n && n < USM_LIBRARY_PREFIXES) {
+        strcpy(folders[n], own);
+        atomic_store(&n_folders, n + 1);
     }
+    usm_registry_unlock();
 }
 
 /* A search: which library is good enough, which one was, and why the others were not. */
@@ -75,7 +82,7 @@ static bool open_one(search *search, const char *name)
 /* The files of the prefixes that the pattern means, the first one that opens; a name is a pattern as well. */
 static bool open_in_prefixes(search *search, const char *pattern, bool *exists)
 {
-    for (size_t k = 0; k < USM_LIBRARY_PREFIXES && folders[k][0] != '\0'; k++) {
+    for (size_t k = 0; k < atomic_load(&n_folders); k++) {
         char path[USM_LIBRARY_PATH];
         glob_t found;
         if (snprintf(path, sizeof path, "%s/%s", folders[k], pattern) >= (int)sizeof path ||

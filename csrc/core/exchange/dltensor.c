@@ -129,6 +129,11 @@ DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *
     return &export->managed;
 }
 
+bool usm_export_is_ours(const DLManagedTensorVersioned *versioned, const DLManagedTensor *legacy)
+{
+    return versioned != NULL ? versioned->deleter == delete_versioned : legacy->deleter == delete_legacy;
+}
+
 static usm_status refuse_dtype(const DLDataType *type, usm_error *error)
 {
     return usm_error_set(

@@ -56,9 +56,9 @@ typedef struct buffers {
     usm_scratch values, places[2], counts, sums;
 } buffers;
 
-/* The kernel over these arrays, of which it writes the first n_written. */
+/* The kernel over these arrays, of which it writes those with a bit in `written`, the first one's lowest. */
 static usm_status launch(usm_queue *queue, usm_dtype dtype, const char *function,
-                         const usm_view *const *views, int n, int n_written, const usm_sort *s,
+                         const usm_view *const *views, int n, unsigned written, const usm_sort *s,
                          const int64_t *range, size_t bytes, usm_error *error)
 {
     usm_builtin builtin;
@@ -66,7 +66,7 @@ static usm_status launch(usm_queue *queue, usm_dtype dtype, const char *function
     usm_builtin_init(&builtin, "sort", function, kernels_of(dtype)->options);
     for (int i = 0; i < n; i++) {
         usm_builtin_pointer(&builtin, views[i]->data);
-        accesses[i] = (usm_access){views[i]->alloc, i < n_written ? USM_READ_WRITE : USM_READ};
+        accesses[i] = (usm_access){views[i]->alloc, (written >> i & 1) != 0 ? USM_READ_WRITE : USM_READ};
     }
     usm_builtin_value(&builtin, s, sizeof *s);
     memcpy(builtin.n, range, sizeof builtin.n);
@@ -98,12 +98,12 @@ static usm_status pass(usm_queue *queue, usm_dtype dtype, buffers *own, const us
     size_t bytes = (size_t)(s->rows * s->n) * usm_dtype_table[dtype].itemsize;
     const usm_view *const counted[] = {&counts, from}, *const moved[] = {to, to_places, from, places, &sums};
     usm_status status =
-        launch(queue, dtype, s->rounds ? names->tally : names->count, counted, 2, 1, s, range, bytes, error);
+        launch(queue, dtype, s->rounds ? names->tally : names->count, counted, 2, 1u, s, range, bytes, error);
     if (status == USM_OK) {
         status = usm_scan_submit(queue, USM_SUM, &sums, &counts, 1, true, error);
     }
     return status != USM_OK ? status
-                            : launch(queue, dtype, s->rounds ? names->move : names->place, moved, 5, 2, s,
+                            : launch(queue, dtype, s->rounds ? names->move : names->place, moved, 5, 3u, s,
                                      range, 2 * bytes + (s->indices ? 8 * bytes : 0), error);
 }
 
@@ -152,12 +152,12 @@ static usm_status whole_rows(usm_queue *queue, const usm_view *dst, const usm_vi
     usm_status status = USM_OK;
     if (s->rounds) {
         const usm_view *const views[] = {dst, dst, src, src, src};
-        return launch(queue, src->dtype, names->move, views, 5, 2, s, (const int64_t[]){1, 1, 1},
+        return launch(queue, src->dtype, names->move, views, 5, 3u, s, (const int64_t[]){1, 1, 1},
                       (size_t)n * usm_dtype_table[src->dtype].itemsize * 8, error);
     }
     if (!on_host) {
         const usm_view *const views[] = {dst, dst, src};
-        return launch(queue, src->dtype, names->rank, views, 3, 2, s, (const int64_t[]){s->n, s->rows, 1},
+        return launch(queue, src->dtype, names->rank, views, 3, 3u, s, (const int64_t[]){s->n, s->rows, 1},
                       (size_t)(n * s->n), error);
     }
     const usm_view *spare = dst, *places = dst;
@@ -169,10 +169,10 @@ static usm_status whole_rows(usm_queue *queue, const usm_view *dst, const usm_vi
             places = &own->places[0].view;
         }
     }
-    const usm_view *const views[] = {dst, dst, src, spare, places};
+    const usm_view *const views[] = {dst, dst, src, spare, places}; /* all but the third are written */
     return status != USM_OK
                ? status
-               : launch(queue, src->dtype, names->rows, views, 5, 5, s, (const int64_t[]){1, s->rows, 1},
+               : launch(queue, src->dtype, names->rows, views, 5, 27u, s, (const int64_t[]){1, s->rows, 1},
                         (size_t)n * usm_dtype_table[src->dtype].itemsize * 16, error);
 }
 

@@ -206,7 +206,8 @@ static usm_status create_block(usm_share *share, usm_error *error)
     return status;
 }
 
-usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_alloc **out, usm_error *error)
+usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_wait_poll poll,
+                            void *argument, usm_alloc **out, usm_error *error)
 {
     const usm_share_entries *entries;
     if (nbytes == 0) {
@@ -224,8 +225,10 @@ usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_
     status = create_block(share, error);
     if (status == USM_MEMORY) {
         usm_error_clear(error);
-        usm_reclaim(place->context);
-        status = create_block(share, error);
+        status = usm_reclaim(place->context, poll, argument, error);
+        if (status == USM_OK) {
+            status = create_block(share, error);
+        }
     }
     if (status != USM_OK) {
         free(share);

@@ -20,10 +20,11 @@ static inline bool usm_share_has(const usm_alloc *alloc)
 
 /*
  * New memory for arrays on queues of the place that other processes can open: memory of the host where the
- * device uses all of it. USM_BUFFER, which says why, where there is none. No lock, no GIL.
+ * device uses all of it. USM_BUFFER, which says why, where there is none. No lock, no GIL. `poll`: for a wait
+ * where memory runs out.
  */
-usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, USM_GIVES usm_alloc **out,
-                            usm_error *error);
+usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_wait_poll poll,
+                            void *argument, USM_GIVES usm_alloc **out, usm_error *error);
 
 /*
  * Fills what a handle says of the block, and `descriptors`, which are the caller's to close. Orders openers

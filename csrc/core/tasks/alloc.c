@@ -110,9 +110,11 @@ static usm_status allocate(usm_place *place, usm_kind kind, size_t block, void *
     if (status == USM_MEMORY) {
         usm_error_clear(error);
         void *thread = usm_detach();
-        usm_reclaim(place->context);
+        status = usm_reclaim(place->context, usm_detach_poll, &thread, error);
         usm_attach(thread);
-        status = ask_driver(place, kind, block, out, zeroed, error);
+        if (status == USM_OK) {
+            status = ask_driver(place, kind, block, out, zeroed, error);
+        }
     }
     return status;
 }
@@ -179,6 +181,7 @@ usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size
     alloc->size_class = USM_NOT_POOLED;
     alloc->owner = owner;
     alloc->deleter = deleter;
+    alloc->link.deferred.home = deleter != NULL ? usm_deferred_here() : NULL;
     atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN, memory_order_relaxed);
     begin(alloc, place, kind);
     *out = alloc;
@@ -216,6 +219,33 @@ static bool lives_on(usm_alloc *alloc)
     return !usm_refcount_down(&alloc->refs); /* the marker may have ended meanwhile */
 }
 
+static void end_deferred(usm_deferred *node)
+{
+    usm_alloc_destroy((usm_alloc *)((char *)node - offsetof(usm_alloc, link.deferred)));
+}
+
+static void defer_end(usm_alloc *alloc)
+{
+    alloc->link.deferred.run = end_deferred;
+    usm_deferred_push(&alloc->link.deferred);
+}
+
+/*
+ * A deleter may need the interpreter that imported the memory. False: a thread of that interpreter ends the
+ * allocation later. After that interpreter the owner stays: nothing could release it.
+ */
+static bool may_end_here(usm_alloc *alloc)
+{
+    usm_deferred_list *home = alloc->link.deferred.home;
+    usm_deferred_fate fate = home == NULL ? USM_RELEASE_NOW : usm_deferred_fate_of(home);
+    if (fate == USM_RELEASE_NEVER) {
+        alloc->deleter = NULL;
+    } else if (fate == USM_RELEASE_LATER) {
+        defer_end(alloc);
+    }
+    return fate != USM_RELEASE_LATER;
+}
+
 /* Hazards are empty: every task on the block held a count of it. */
 void usm_alloc_destroy(usm_alloc *alloc)
 {
@@ -223,6 +253,9 @@ void usm_alloc_destroy(usm_alloc *alloc)
     if (USM_UNLIKELY(usm_alloc_is_busy(alloc)) &&
         (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0 &&
         lives_on(alloc)) {
+        return;
+    }
+    if (alloc->deleter != NULL && !may_end_here(alloc)) {
         return;
     }
     usm_live_add(USM_LIVE_ALLOC, -1);
@@ -257,11 +290,6 @@ void usm_alloc_destroy(usm_alloc *alloc)
     usm_context_release(context);
 }
 
-static void end_deferred(usm_deferred *node)
-{
-    usm_alloc_destroy((usm_alloc *)((char *)node - offsetof(usm_alloc, link.deferred)));
-}
-
 void usm_alloc_release_deferred(usm_alloc *alloc)
 {
     if (!usm_refcount_down(&alloc->refs)) {
@@ -271,8 +299,7 @@ void usm_alloc_release_deferred(usm_alloc *alloc)
         usm_alloc_destroy(alloc);
         return;
     }
-    alloc->link.deferred.run = end_deferred;
-    usm_deferred_push(&alloc->link.deferred);
+    defer_end(alloc);
 }
 
 /*

@@ -25,12 +25,18 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
 usm_status usm_alloc_admit(usm_place *place, usm_kind kind, size_t nbytes, usm_error *error);
 
 /*
- * Foreign memory: owner is released by deleter (both may be NULL). On failure the owner stays with the
- * caller.
+ * Foreign memory: owner is released by deleter (both may be NULL), under the interpreter that the caller,
+ * who then has its GIL, runs in. On failure the owner stays with the caller.
  */
 usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size_t nbytes,
                             USM_TAKES void *owner, void (*deleter)(void *owner), USM_GIVES usm_alloc **out,
                             usm_error *error);
+
+/* The deleter needs no interpreter: any thread may run it, also after the end of the one that imported. */
+static inline void usm_alloc_end_anywhere(usm_alloc *alloc)
+{
+    alloc->link.deferred.home = NULL;
+}
 
 /*
  * Orders work of `queue` (NULL: the host, or another stream) after the work that is pending on the memory in

@@ -13,11 +13,11 @@
 
 #include <string.h>
 
-/* How often a blocked thread checks for signals: the longest time until Ctrl-C has an effect. */
-#define POLL_NS 50000000
+/* How often a blocked thread checks for signals. */
+#define POLL_NS 20000000
 /*
  * Budgets of usm_backend.event_wait: while the GIL is held, the time of a small launch; without it, less
- * than POLL_NS.
+ * than the 50 ms after which Ctrl-C must have an effect.
  */
 #define PEEK_NS 8000
 #define WAIT_NS 40000000
@@ -314,11 +314,10 @@ static void release_held(usm_event *event, usm_failure *failure)
             usm_alloc_release_deferred(access->alloc);
         }
     }
-    while (event->keeps != NULL) {
-        usm_keep *keep = event->keeps;
-        event->keeps = keep->next;
-        usm_deferred_push(&keep->deferred);
-    }
+    usm_deferred_list *home = usm_keep_home(event->keeps);
+    usm_keep_drop(event->keeps);
+    event->keeps = NULL;
+    usm_deferred_count_task(home, -1);
 }
 
 void usm_events_forget(usm_ended *ended)
@@ -487,6 +486,8 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
         return usm_error_set(error, USM_DEADLOCK,
                              "this task cannot wait for an event that itself waits for this task");
     }
+    /* Not restarted by a wake-up: other events wake this thread too, and must not keep it from polling. */
+    int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
     const usm_backend *backend = event->queue->backend;
     if (backend->event_wait != NULL && deadline_ns == INT64_MAX) {
         backend->event_wait(event, WAIT_NS);
@@ -503,8 +504,6 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     pthread_mutex_unlock(&leaf->mutex);
     usm_completion_hurry(event);
     pthread_mutex_lock(&leaf->mutex);
-    /* Not restarted by a wake-up: other events wake this thread too, and must not keep it from polling. */
-    int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
     while (!usm_event_ended(event)) {
         int64_t now = poll != NULL || deadline_ns != INT64_MAX ? usm_clock_ns() : 0;
         if (now >= deadline_ns) {

@@ -214,7 +214,7 @@ void usm_event_drop_links(usm_event *event);
 bool usm_event_notify(usm_event *event, usm_waiter *waiter);
 
 /*
- * What a blocked thread does every 50 ms without any lock: true ends the wait with USM_INTERRUPTED. NULL:
+ * What a blocked thread does every 20 ms without any lock: true ends the wait with USM_INTERRUPTED. NULL:
  * never.
  */
 typedef bool (*usm_wait_poll)(void *argument);

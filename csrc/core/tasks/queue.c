@@ -141,12 +141,16 @@ size_t usm_queues_pending(usm_device **oldest)
     return n;
 }
 
-void usm_queues_report(void)
+void usm_queues_report(const usm_deferred_list *home)
 {
     usm_registry_lock();
     for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
         usm_lock_take(&queue->lock);
-        usm_unretrieved_report(&queue->unretrieved);
+        if (home == NULL) {
+            usm_unretrieved_report(&queue->unretrieved);
+        } else {
+            usm_unretrieved_report_of(&queue->unretrieved, home);
+        }
         usm_lock_give(&queue->lock);
     }
     usm_registry_unlock();
@@ -376,12 +380,14 @@ usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argum
     return status;
 }
 
-void usm_queues_finish_in_driver(usm_context *context)
+usm_status usm_queues_finish_in_driver(usm_context *context, usm_wait_poll poll, void *argument,
+                                       usm_error *error)
 {
     enum { SECONDS = 10 };
     int64_t deadline_ns = usm_clock_ns() + SECONDS * INT64_C(1000000000);
+    usm_status status = USM_OK;
     if (context->backend->queue_poll == NULL) {
-        return;
+        return USM_OK;
     }
     for (usm_queue *queue = next_queue(NULL); queue != NULL; queue = next_queue(queue)) {
         usm_wait *waits = NULL;
@@ -390,13 +396,14 @@ void usm_queues_finish_in_driver(usm_context *context)
             count = 0;
         }
         for (size_t i = 0; i < count; i++) {
-            if (usm_event_in_driver(waits[i].event)) {
-                (void)usm_event_wait_end(waits[i].event, deadline_ns, NULL, NULL, NULL);
+            if (status != USM_INTERRUPTED && usm_event_in_driver(waits[i].event)) {
+                status = usm_event_wait_end(waits[i].event, deadline_ns, poll, argument, NULL);
             }
             usm_event_release(waits[i].event);
         }
         free(waits);
     }
+    return status == USM_INTERRUPTED ? usm_error_set(error, status, "interrupted") : USM_OK;
 }
 
 static void never_run(usm_event *event)

@@ -159,14 +159,18 @@ usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argum
  * NULL if there is none. Any thread, no lock.
  */
 size_t usm_queues_pending(usm_device **oldest);
-/* Reports the failures of every queue that no caller has retrieved. Any thread, no lock. */
-void usm_queues_report(void);
+/*
+ * Reports the failures of every queue that no caller has retrieved; those of the functions of one interpreter
+ * where `home` is not NULL. Any thread, no lock.
+ */
+void usm_queues_report(const usm_deferred_list *home);
 
 /*
  * Waits for what the driver has of the context's work, ten seconds at most, so that the memory it holds comes
- * back. Work of the host is left alone. No lock, no GIL.
+ * back. Work of the host is left alone. Fails with USM_INTERRUPTED alone. No lock, no GIL.
  */
-void usm_queues_finish_in_driver(usm_context *context);
+usm_status usm_queues_finish_in_driver(usm_context *context, usm_wait_poll poll, void *argument,
+                                       usm_error *error);
 /* For core/tasks/fork.c only. The first: registry lock held. The second: in the child, with no lock held. */
 void usm_queues_fork(usm_fork_phase phase);
 void usm_queues_after_fork(void);

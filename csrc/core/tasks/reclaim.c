@@ -60,13 +60,14 @@ size_t usm_reclaim_place(usm_place *place)
     return freed;
 }
 
-void usm_reclaim(usm_context *context)
+usm_status usm_reclaim(usm_context *context, usm_wait_poll poll, void *argument, usm_error *error)
 {
-    usm_queues_finish_in_driver(context);
+    usm_status status = usm_queues_finish_in_driver(context, poll, argument, error);
     usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
     for (; place != NULL; place = place->next) {
         usm_reclaim_place(place);
     }
+    return status;
 }
 
 void usm_reclaim_beyond(usm_place *place, size_t nbytes)

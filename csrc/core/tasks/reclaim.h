@@ -5,6 +5,7 @@
 #define USM_CORE_RECLAIM_H
 
 #include "core/memory/pool.h"
+#include "event.h"
 
 /* The pool keeps the block, which nobody uses. False: there is no room. Any thread, no lock. */
 bool usm_reclaim_to_pool(usm_alloc *alloc);
@@ -22,9 +23,10 @@ size_t usm_reclaim_pool(usm_pool *pool);
 size_t usm_reclaim_place(usm_place *place);
 /*
  * Memory ran out: gives back what the pools of the context keep, and with it what work in the driver still
- * holds. The caller may hold the GIL of tasks of the host, so these are not waited for. No lock, no GIL.
+ * holds. The caller may hold the GIL of tasks of the host, so these are not waited for. Fails with
+ * USM_INTERRUPTED alone. No lock, no GIL.
  */
-void usm_reclaim(usm_context *context);
+usm_status usm_reclaim(usm_context *context, usm_wait_poll poll, void *argument, usm_error *error);
 
 /*
  * Sets the limit of what the driver is asked for (usage.h); SIZE_MAX: none. Reclaims if more is held already.

@@ -21,9 +21,21 @@ static bool add_unended(usm_wait_list *waits, usm_event *event)
 }
 
 /*
+ * SYCL's barrier is ordered after all earlier work or, with a list, after the listed events alone. A marker
+ * that names memory is ordered after the work on that memory, and after what others enqueued in a shared
+ * queue.
+ */
+static bool is_after_all(const usm_queue *queue, const usm_submission *submission)
+{
+    usm_command_kind kind = submission->command->kind;
+    bool marks = kind == USM_COMMAND_MARKER && (submission->n_accesses == 0 || usm_queue_is_shared(queue));
+    return submission->n_waits == 0 && (kind == USM_COMMAND_BARRIER || marks);
+}
+
+/*
  * Order within the queue. Events in the list are alive: an event is taken out before its count is released.
  */
-static bool wait_for_earlier(usm_queue *queue, usm_command_kind kind, size_t n_explicit, usm_wait_list *waits)
+static bool wait_for_earlier(usm_queue *queue, const usm_submission *submission, usm_wait_list *waits)
 {
     if (queue->in_order) {
         return add_unended(waits, atomic_load_explicit(&queue->last, memory_order_relaxed));
@@ -31,8 +43,7 @@ static bool wait_for_earlier(usm_queue *queue, usm_command_kind kind, size_t n_e
     if (!add_unended(waits, queue->barrier)) {
         return false;
     }
-    /* SYCL's barrier is ordered after all earlier work or, with a list, after the listed events alone. */
-    bool after_all = (kind == USM_COMMAND_BARRIER || kind == USM_COMMAND_MARKER) && n_explicit == 0;
+    bool after_all = is_after_all(queue, submission);
     for (usm_event *event = queue->first; after_all && event != NULL; event = event->following) {
         if (!add_unended(waits, event)) {
             return false;
@@ -226,7 +237,7 @@ static usm_status collect(attempt *attempt, usm_error *error)
         }
     }
     if (!wait_for_explicit(submission, waits, &attempt->cause) ||
-        !wait_for_earlier(queue, submission->command->kind, submission->n_waits, waits)) {
+        !wait_for_earlier(queue, submission, waits)) {
         return usm_error_memory(error, waits->n * 2 * sizeof(usm_wait), "a list of dependencies");
     }
     if (USM_UNLIKELY(queue->foreign != NULL) && queue->backend->native->admit != NULL) {
@@ -323,6 +334,7 @@ static void record(attempt *attempt)
         queue->barrier = event;
     }
     event->keeps = submission->keeps;
+    usm_deferred_count_task(usm_keep_home(event->keeps), 1);
     /* The backend's count; with the stripes still held, nobody else has one or takes one. */
     atomic_store_explicit(&event->refs.value, 2, memory_order_relaxed);
 }
@@ -365,6 +377,7 @@ static void end(attempt *attempt, usm_status status, const usm_error *error)
     } else if (attempt->outcome == INHERITED) {
         event->submit_ns = event->start_ns = event->end_ns = attempt->submit_ns;
         event->keeps = attempt->submission->keeps;
+        usm_deferred_count_task(usm_keep_home(event->keeps), 1);
         usm_event_finish(usm_event_retain(event), attempt->cause);
     } else if (attempt->outcome == RECORDED && status != USM_OK) {
         refuse(event, error);
@@ -402,6 +415,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
         status = usm_later_submit(queue, attempt.event, submission->command, error);
         if (status != USM_OK) {
             attempt.event->keeps = NULL; /* the caller's again */
+            usm_deferred_count_task(usm_keep_home(submission->keeps), -1);
         }
     }
     usm_lock_give(&queue->lock);

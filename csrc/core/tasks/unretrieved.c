@@ -60,9 +60,32 @@ void usm_unretrieved_report(usm_unretrieved *list)
         failure->n_reported = list->n;
         failure->reports_more = list->lost;
         failure->report.run = run;
+        if (failure->report.home == NULL && usm_deferred_has_many()) { /* a driver's: of no interpreter */
+            failure->report.home = usm_deferred_ask_here(false);
+        }
         usm_deferred_push(&usm_failure_retain(failure)->report);
     }
     usm_unretrieved_clear(list);
+}
+
+void usm_unretrieved_report_of(usm_unretrieved *list, const usm_deferred_list *home)
+{
+    usm_unretrieved found = {NULL, 0, list->lost};
+    usm_failure **end = &found.first;
+    for (usm_failure **at = &list->first; *at != NULL;) {
+        usm_failure *failure = *at;
+        if (failure->report.home == home) {
+            *at = failure->next;
+            list->n--;
+            failure->next = NULL;
+            *end = failure;
+            end = &failure->next;
+            found.n++;
+        } else {
+            at = &failure->next;
+        }
+    }
+    usm_unretrieved_report(&found);
 }
 
 void usm_unretrieved_set_reporter(void (*function)(usm_deferred *report))

@@ -28,6 +28,8 @@ void usm_unretrieved_clear(usm_unretrieved *list);
  * thread that holds the GIL.
  */
 void usm_unretrieved_report(usm_unretrieved *list);
+/* The same for the failures of one interpreter's functions (`report.home`), which leave the list. */
+void usm_unretrieved_report_of(usm_unretrieved *list, const usm_deferred_list *home);
 
 /*
  * Runs a report: it gets the member `report` of the failure, and takes its count over. NULL, as at first:

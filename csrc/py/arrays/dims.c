@@ -79,7 +79,7 @@ int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter)
     if (axis >= -ndim && axis < ndim) {
         return (int)(axis < 0 ? axis + ndim : axis);
     }
-    PyObject *axis_error = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire)->axis_error;
+    PyObject *axis_error = usmpy_find_state()->axis_error;
     if (ndim == 0) {
         PyErr_Format(axis_error, "%s is %R; an array of 0 dimensions has no axes", parameter, argument);
     } else {

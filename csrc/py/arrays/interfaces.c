@@ -31,6 +31,13 @@ static int check_request(usmpy_array *array, int flags)
     return 0;
 }
 
+/*
+ * The array whose buffer this thread asked for last, if that raised; compared alone. NumPy asks for
+ * __array_interface__ next and raises what it gets, so the failure is retrieved then. A debugger that shows
+ * all attributes of an array retrieves nothing.
+ */
+static _Thread_local const PyObject *refused;
+
 int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
 {
     usmpy_array *array = (usmpy_array *)self;
@@ -49,7 +56,8 @@ int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
      * A failure still counts as not retrieved: consumers such as mpi4py and NumPy drop the exception and try
      * the next protocol, which has to raise it again.
      */
-    if (usmpy_peek_alloc(array->state, array->alloc, usmpy_foreign_access(array)) < 0) {
+    if (usmpy_wait_buffer(array->state, array->alloc, usmpy_foreign_access(array)) < 0) {
+        refused = self;
         return -1;
     }
     usmpy_trace_export(array, "buffer");
@@ -104,7 +112,11 @@ PyObject *usmpy_array_array_interface(PyObject *self, void *unused)
             info->format == NULL ? info->name : usm_kind_name(array->alloc->kind));
     }
     bool writable = (array->flags & USMPY_WRITABLE) != 0;
-    if (usmpy_wait_alloc(array->state, array->alloc, usmpy_foreign_access(array), INT64_MAX) < 0) {
+    usm_access_mode mode = usmpy_foreign_access(array);
+    bool delivers = refused == self;
+    refused = NULL;
+    if ((delivers ? usmpy_wait_alloc(array->state, array->alloc, mode, INT64_MAX)
+                  : usmpy_peek_alloc(array->state, array->alloc, mode)) < 0) {
         return NULL;
     }
     usmpy_trace_export(array, "__array_interface__");

@@ -3,6 +3,7 @@
 #include "docstrings.h"
 #include "hints.h"
 #include "py/objects/objects.h"
+#include "py/objects/queue_submit.h"
 
 static PyObject *get_shape(PyObject *self, void *unused)
 {
@@ -64,6 +65,16 @@ static PyObject *get_queue(PyObject *self, void *unused)
 {
     (void)unused;
     return Py_NewRef(((usmpy_array *)self)->queue);
+}
+
+/* A marker that reads the memory: it ends after the writes so far, and fails as they do. */
+static PyObject *get_event(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_array *array = (usmpy_array *)self;
+    const usm_command command = {.kind = USM_COMMAND_MARKER};
+    const usm_access access = {array->alloc, USM_READ};
+    return usmpy_submit(array->state, usmpy_queue_of(array->queue), &command, &access, 1, NULL, NULL);
 }
 
 static PyObject *get_device(PyObject *self, void *unused)
@@ -193,6 +204,7 @@ PyGetSetDef usmpy_array_getset[] = {
     {"__numpy_dtype__", get_numpy_dtype, NULL, USMPY_DOC_USMArray___numpy_dtype__, NULL},
     {"device", get_device, NULL, USMPY_DOC_USMArray_device, NULL},
     {"queue", get_queue, NULL, USMPY_DOC_USMArray_queue, NULL},
+    {"event", get_event, NULL, USMPY_DOC_USMArray_event, NULL},
     {"context", get_context, NULL, USMPY_DOC_USMArray_context, NULL},
     {"usm_type", get_usm_type, NULL, USMPY_DOC_USMArray_usm_type, NULL},
     {"shareable", usmpy_array_get_shareable, NULL, USMPY_DOC_USMArray_shareable, NULL},

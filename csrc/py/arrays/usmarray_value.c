@@ -1,14 +1,20 @@
 /* Elements as Python objects: item, tolist, number protocols, NumPy. Each function waits for pending work. */
 #include "array.h"
+#include "core/memory/pool.h"
 #include "py/args.h"
 #include "py/deferred.h"
 #include "py/errors.h"
 #include "py/wait.h"
 
-/* Where elements are copied for the host to read: the array's own queue, if its device has host memory. */
+/*
+ * Where elements are copied for the host to read: the array's own queue, if its device has host memory. A
+ * block that the pool does not keep would be pinned for this copy alone, which takes longer than the copy.
+ */
 static PyObject *reading_queue(usmpy_state *state, usmpy_array *array)
 {
-    return usmpy_queue_of(array->queue)->device->info.has_usm_host ? array->queue : usmpy_host_queue(state);
+    bool pooled = usm_dtype_nbytes(array->dtype, array->size) <= (int64_t)USM_POOL_LARGEST;
+    bool has_host = usmpy_queue_of(array->queue)->device->info.has_usm_host;
+    return pooled && has_host ? array->queue : usmpy_host_queue(state);
 }
 
 /* A copy in host memory; new reference. */

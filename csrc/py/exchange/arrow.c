@@ -121,13 +121,15 @@ static int export_array(usmpy_array *array, bool on_host, usm_arrow_schema *sche
     usm_event *event = NULL;
     void *native = NULL, **sync_event = NULL;
     usm_error error;
-    DLDevice device = on_host ? (DLDevice){kDLCPU, 0} : usmpy_dlpack_device(array);
+    bool host_reads = usm_alloc_host_reads(array->alloc);
+    /* Memory of the other devices that the host reads has types that pyarrow refuses. */
+    DLDevice device = host_reads ? (DLDevice){kDLCPU, 0} : usmpy_dlpack_device(array);
     if ((array->flags & USM_C_CONTIGUOUS) == 0) {
         PyErr_SetString(PyExc_BufferError,
                         "the array is not contiguous, as arrays of Arrow are; use x.copy()");
         return -1;
     }
-    if (on_host && !usm_alloc_host_reads(array->alloc)) {
+    if (on_host && !host_reads) {
         PyErr_Format(PyExc_BufferError,
                      "the host cannot read the memory of %s; use __arrow_c_device_array__, or "
                      "x.to_device('host')",

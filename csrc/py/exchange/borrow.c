@@ -96,6 +96,7 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
         Py_DECREF(array);
         return usmpy_raise(state, status, &error);
     }
+    usm_alloc_end_anywhere(alloc);
     array->alloc = alloc; /* whose deleter releases the count of base->alloc */
     if (join_allocs(state, queue, base->alloc, alloc) < 0) {
         Py_CLEAR(array);

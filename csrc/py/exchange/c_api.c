@@ -6,6 +6,7 @@
 #include "py/arrays/array.h"
 #include "py/deferred.h"
 #include "py/errors.h"
+#include "py/interpreter.h"
 #include "py/wait.h"
 
 #include "core/base/heap.h"
@@ -29,19 +30,19 @@ static int is_of(const PyObject *object, PyTypeObject *type)
 
 static int array_check(PyObject *object)
 {
-    const usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    const usmpy_state *state = usmpy_find_state();
     return state != NULL && is_of(object, state->array_type);
 }
 
 static int queue_check(PyObject *object)
 {
-    const usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    const usmpy_state *state = usmpy_find_state();
     return state != NULL && is_of(object, state->queue_type);
 }
 
 static int event_check(PyObject *object)
 {
-    const usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    const usmpy_state *state = usmpy_find_state();
     return state != NULL && is_of(object, state->event_type);
 }
 
@@ -232,7 +233,9 @@ static void release_argument(foreign_task *task)
 static void drop_task(usm_deferred *node)
 {
     foreign_task *task = (foreign_task *)node;
-    release_argument(task); /* if the task never ran */
+    if (usmpy_is_here(node->home)) {
+        release_argument(task); /* if the task never ran */
+    }
     free(task);
 }
 
@@ -266,7 +269,7 @@ static PyObject *queue_submit(PyObject *queue, UsmpyFunction function, void *arg
     if (task == NULL) {
         return PyErr_NoMemory();
     }
-    *task = (foreign_task){.keep = {.deferred = {.run = drop_task}},
+    *task = (foreign_task){.keep = {.deferred = {.run = drop_task, .home = usm_deferred_here()}},
                            .function = function,
                            .argument = argument,
                            .release = release};

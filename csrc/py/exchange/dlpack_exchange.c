@@ -205,10 +205,14 @@ static int tensor_allocator(DLTensor *prototype, DLManagedTensorVersioned **out,
     if (status == USM_OK) {
         return 0;
     }
+    if (status == USM_INTERRUPTED) {
+        PyErr_Clear(); /* the caller raises what it is told */
+    }
     set_error(error_context,
-              status == USM_MEMORY  ? "MemoryError"
-              : status == USM_VALUE ? "ValueError"
-                                    : "BufferError",
+              status == USM_MEMORY        ? "MemoryError"
+              : status == USM_VALUE       ? "ValueError"
+              : status == USM_INTERRUPTED ? "KeyboardInterrupt"
+                                          : "BufferError",
               error.text);
     usm_error_clear(&error);
     return -1;

@@ -121,9 +121,14 @@ static usm_status import_memory(usmpy_array *array, usmpy_tensor *owned, const D
     }
     bool versioned = owned->versioned != NULL;
     array->data = usm_dltensor_first(tensor);
-    return usm_alloc_import(home->place, kind, array->data + low, (size_t)(high - low),
-                            versioned ? (void *)owned->versioned : owned->legacy,
-                            versioned ? delete_versioned : delete_legacy, &array->alloc, error);
+    status = usm_alloc_import(home->place, kind, array->data + low, (size_t)(high - low),
+                              versioned ? (void *)owned->versioned : owned->legacy,
+                              versioned ? delete_versioned : delete_legacy, &array->alloc, error);
+    if (USM_UNLIKELY(usm_deferred_has_many()) && status == USM_OK &&
+        usm_export_is_ours(owned->versioned, owned->legacy)) {
+        usm_alloc_end_anywhere(array->alloc); /* perhaps of an array of another interpreter */
+    }
+    return status;
 }
 
 usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, const usmpy_origin *origin,

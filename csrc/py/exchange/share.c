@@ -26,7 +26,8 @@ static PyObject *share(usmpy_state *state, PyObject *const *arguments)
     size_t nbytes = (size_t)usm_dtype_nbytes(array->dtype, array->size);
     usm_place *place = usmpy_queue_of(array->queue)->place;
     PyThreadState *thread = PyEval_SaveThread();
-    usm_status status = usm_share_create(place, (usm_kind)array->alloc->kind, nbytes, &alloc, &error);
+    usm_status status = usm_share_create(place, (usm_kind)array->alloc->kind, nbytes, usmpy_wait_poll,
+                                         &thread, &alloc, &error);
     PyEval_RestoreThread(thread);
     if (status != USM_OK) {
         return usmpy_raise(state, status, &error);

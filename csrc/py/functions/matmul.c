@@ -335,7 +335,7 @@ PyMethodDef usmpy_matmul_functions[] = {
 
 PyObject *usmpy_array_matmul(PyObject *a, PyObject *b)
 {
-    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    usmpy_state *state = usmpy_find_state();
     PyObject *const arguments[] = {a, b};
     return usmpy_is_array(state, a) && usmpy_is_array(state, b) ? matmul(state, arguments)
                                                                 : Py_NewRef(Py_NotImplemented);

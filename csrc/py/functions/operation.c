@@ -250,7 +250,7 @@ static bool is_square(usmpy_state *state, int operation, PyObject *a, PyObject *
  */
 static PyObject *binary_operator(int operation, PyObject *a, PyObject *b, bool in_place)
 {
-    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    usmpy_state *state = usmpy_find_state();
     const usmpy_destination to = {
         .out = in_place ? (usmpy_array *)a : NULL, .order = 'K', .in_place = in_place};
     PyObject *const arguments[] = {a, b};

@@ -6,6 +6,7 @@
 #include "py/deferred.h"
 #include "py/errors.h"
 #include "py/lock.h"
+#include "py/thread.h"
 #include "py/wait.h"
 
 #include <stddef.h>
@@ -96,13 +97,21 @@ static PyObject *event_repr(PyObject *self)
 
 static PyObject *get_status(PyObject *self, void *Py_UNUSED(unused))
 {
-    return PyUnicode_FromString(state_names[usm_event_ask_state(core(self))]);
+    usm_event_state state = usm_event_ask_state(core(self));
+    if (state == USM_EVENT_SUBMITTED || state == USM_EVENT_RUNNING) {
+        usmpy_thread_yield();
+    }
+    return PyUnicode_FromString(state_names[state]);
 }
 
 static PyObject *get_done(PyObject *self, void *Py_UNUSED(unused))
 {
     usmpy_deferred_poll();
-    return PyBool_FromLong(usm_event_has_ended(core(self)));
+    bool ended = usm_event_has_ended(core(self));
+    if (!ended) {
+        usmpy_thread_yield();
+    }
+    return PyBool_FromLong(ended);
 }
 
 /* The time of submission exists at once; the others are waited for. */

@@ -2,6 +2,7 @@
 #include "host_task.h"
 
 #include "objects.h"
+#include "py/deferred.h"
 #include "py/errors.h"
 #include "py/keep.h"
 #include "py/thread.h"
@@ -28,7 +29,9 @@ static void drop_items(host_task *task)
 static void drop(usm_deferred *node)
 {
     host_task *task = (host_task *)node;
-    drop_items(task); /* not empty if the task did not run */
+    if (usmpy_is_here(node->home)) { /* else their interpreter has ended */
+        drop_items(task);            /* not empty if the task did not run */
+    }
     free(task);
 }
 
@@ -40,7 +43,11 @@ static usm_status run(void *argument, usm_error *error)
 {
     host_task *task = argument;
     usm_status status = USM_OK;
-    PyThreadState *thread = usmpy_thread_attach();
+    usmpy_interpreter *own = usmpy_interpreter_of(task->keep.deferred.home);
+    PyThreadState *thread = usmpy_thread_attach(own);
+    if (thread == NULL && atomic_load(&own->closed)) {
+        return usm_error_set(error, USM_FAILED, "the sub-interpreter of the function has ended");
+    }
     if (thread == NULL) {
         return usm_error_memory(error, 4096, "a thread state");
     }
@@ -54,6 +61,9 @@ static usm_status run(void *argument, usm_error *error)
     }
     Py_XDECREF(result);
     drop_items(task);
+    if (own->id != 0) { /* no pending call comes to a sub-interpreter */
+        usmpy_deferred_poll();
+    }
     usmpy_thread_detach(thread);
     return status;
 }
@@ -92,6 +102,7 @@ static host_task *new_task(PyObject *const *args, Py_ssize_t nargs, usm_command 
         task->items[i] = Py_NewRef(args[i]);
     }
     task->keep.deferred.run = drop;
+    task->keep.deferred.home = usm_deferred_here();
     task->keep.next = *keeps;
     *keeps = &task->keep;
     command->kind = USM_COMMAND_HOST;

@@ -4,6 +4,7 @@
 #include "py/args.h"
 #include "py/deferred.h"
 #include "py/errors.h"
+#include "py/interpreter.h"
 #include "py/lock.h"
 
 #include "core/memory/pool.h"
@@ -165,7 +166,7 @@ static char *describe(PyFrameObject *frame)
 /* Runs no Python code: allocations are made in the middle of everything. */
 static char *place_in_program(void)
 {
-    if (usmpy_is_finalizing() || !PyGILState_Check()) {
+    if (usmpy_is_finalizing() || !usmpy_is_attached()) {
         return NULL;
     }
     PyObject *type, *value, *traceback;

@@ -6,6 +6,7 @@
 #include "docstrings.h"
 #include "objects.h"
 #include "py/args.h"
+#include "py/interpreter.h"
 
 #include "core/base/deferred.h"
 #include "core/base/heap.h"
@@ -52,7 +53,9 @@ static watch *watch_of(usm_deferred *node)
 static void drop_watch(usm_deferred *node)
 {
     watch *watch = watch_of(node);
-    Py_DECREF(watch->object);
+    if (usmpy_is_here(node->home)) { /* else its interpreter has ended */
+        Py_DECREF(watch->object);
+    }
     channel_release(watch->channel);
     free(watch);
 }
@@ -139,6 +142,7 @@ static PyObject *notifier_watch(PyObject *self, PyObject *const *args, Py_ssize_
     }
     watch->waiter.done = on_end;
     watch->deferred.run = drop_watch;
+    watch->deferred.home = usm_deferred_here();
     watch->channel = channel;
     watch->object = Py_NewRef(args[1]);
     usm_refcount_up(&channel->refs);

@@ -3,6 +3,7 @@
 
 #include "py/args.h"
 #include "py/errors.h"
+#include "py/interpreter.h"
 #include "py/objects/objects.h"
 
 #include "core/builtin/builtin.h"
@@ -366,7 +367,7 @@ PyObject *usmpy_program_bytes(usmpy_state *state, usmpy_program *self)
 static PyObject *call_store(const char *function, const usm_device *device, const usm_program_source *source,
                             const void *binary, size_t size)
 {
-    if (!PyGILState_Check() || PyErr_Occurred() != NULL) {
+    if (!usmpy_is_attached() || PyErr_Occurred() != NULL) {
         return NULL;
     }
     PyObject *result =
