@@ -107,7 +107,7 @@ static usm_alloc *new_shared(usm_place *place, size_t nbytes)
 {
     usm_alloc *alloc;
     usm_error error;
-    CHECK_OK(usm_share_create(place, USM_DEVICE, nbytes, &alloc, &error));
+    CHECK_OK(usm_share_create(place, USM_DEVICE, nbytes, NULL, NULL, &alloc, &error));
     CHECK(usm_share_has(alloc));
     return alloc;
 }
@@ -279,7 +279,7 @@ static void a_refused_open_leaves_nothing(void)
     dead_exporter = true;
     CHECK_EQ(usm_share_open(place, &handle, descriptors, false, &opened, &error), USM_VALUE);
     dead_exporter = false;
-    CHECK_EQ(usm_share_create(place, USM_HOST, 100, &opened, &error), USM_BUFFER);
+    CHECK_EQ(usm_share_create(place, USM_HOST, 100, NULL, NULL, &opened, &error), USM_BUFFER);
     int next = dup(0);
     close(next);
     CHECK_EQ(next, descriptors[1] + 1); /* no descriptor is left open */
