@@ -30,16 +30,16 @@ class Absent(Exception):
     """The loader cannot be had here; the text says why."""
 
 
-def fetch(folder: pathlib.Path) -> None:
-    """Unpacks the packages into ``folder``/root."""
+def apt(folder: pathlib.Path, sources: str) -> tuple[list[str], list[str]]:
+    """The commands apt-get and apt-cache with these sources, updated; their lists are kept in `folder`."""
     if shutil.which("apt-get") is None or not KEYS.is_file():
         raise Absent("there is no apt-get with the keys of Debian")
     (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (folder / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
-    sources = folder / "sources.list"
-    sources.write_text(f"deb [signed-by={KEYS}] {MIRROR} {SUITE} main\n")
+    listed = folder / "sources.list"
+    listed.write_text(sources)
     options = {
-        "Dir::Etc::sourcelist": sources,
+        "Dir::Etc::sourcelist": listed,
         "Dir::Etc::sourceparts": "-",
         "Dir::Etc::preferencesparts": "-",
         "Dir::State::lists": folder / "lists",
@@ -49,11 +49,24 @@ def fetch(folder: pathlib.Path) -> None:
         "Acquire::Languages": "none",
         "Acquire::Retries": "2",
     }
-    apt = ["apt-get", "-q", *(f"-o{name}={value}" for name, value in options.items())]
-    for command in ([*apt, "update"], [*apt, "download", *PACKAGES]):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise Absent(f"{MIRROR} does not give {SUITE}'s packages: {done.stderr.strip()[-400:]}")
+    own = [f"-o{name}={value}" for name, value in options.items()]
+    command = ["apt-get", "-q", *own]
+    run([*command, "update"], folder)
+    return command, ["apt-cache", *own]
+
+
+def run(command: list[str], folder: pathlib.Path) -> str:
+    """The output of a command of apt."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Absent(f"{shlex.join(command[-2:])} failed: {done.stderr.strip()[-400:]}")
+    return done.stdout
+
+
+def fetch(folder: pathlib.Path) -> None:
+    """Unpacks the packages into ``folder``/root."""
+    apt_get, _ = apt(folder, f"deb [signed-by={KEYS}] {MIRROR} {SUITE} main\n")
+    run([*apt_get, "download", *PACKAGES], folder)
     for package in folder.glob("*.deb"):
         subprocess.run(["dpkg", "-x", package, folder / "root"], check=True)
 

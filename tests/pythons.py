@@ -68,21 +68,42 @@ def installs(
     ]
 
 
-def run(interpreter: str, conformance: bool, everything: bool) -> bool:
-    environment = {
+def variables() -> dict[str, str]:
+    """The environment of builds and tests."""
+    return {
         **os.environ,
         **dict.fromkeys(("USMPY_TESTING", "USMPY_WERROR", "USMPY_DEBUG"), "1"),
         "USMPY_REQUIRE_LIBRARIES": "0",
         "USMPY_CFLAGS": "-Wno-maybe-uninitialized",  # GCC's guesses without its optimiser
     }
+
+
+def install(
+    interpreter: str, folder: pathlib.Path, environment: dict[str, str]
+) -> tuple[pathlib.Path, pathlib.Path] | None:
+    """Copies the sources to `folder`/tree and installs them in the environment `folder`/venv.
+
+    Returns the tree and the environment's interpreter; None if a command failed.
+    """
+    tree, python = folder / "tree", folder / "venv" / "bin" / "python"
+    for path in tree.glob("*"):
+        if path.name != "build":  # the objects of an earlier run are used again
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.copytree(ROOT, tree, ignore=LEFT_BEHIND, dirs_exist_ok=True)
+    new = [[interpreter, "-m", "venv", folder / "venv"], [python, "-m", "pip", "install", "-q", "-U", "pip"]]
+    for command in [*([] if python.exists() else new), *installs(interpreter, python, environment)]:
+        if subprocess.run(command, cwd=tree, env=environment).returncode != 0:
+            return None
+    return tree, python
+
+
+def run(interpreter: str, conformance: bool, everything: bool) -> bool:
+    environment = variables()
     with tempfile.TemporaryDirectory(prefix="usmpy-python-") as folder:
-        tree, python = pathlib.Path(folder) / "tree", pathlib.Path(folder) / "venv" / "bin" / "python"
-        shutil.copytree(ROOT, tree, ignore=LEFT_BEHIND)
-        commands = [
-            [interpreter, "-m", "venv", python.parent.parent],
-            [python, "-m", "pip", "install", "-q", "--upgrade", "pip"],
-            *installs(interpreter, python, environment),
-        ]
+        installed = install(interpreter, pathlib.Path(folder), environment)
+        if installed is None:
+            return False
+        tree, python = installed
         test, host = [python, "-m", "pytest", "-q", "-n", "2"], {**environment, "USMPY_TEST_BACKENDS": "host"}
         # The structure of the sources is the same for every interpreter.
         runs = [([*test, "--ignore=tests/structure"], environment)]
@@ -91,8 +112,7 @@ def run(interpreter: str, conformance: bool, everything: bool) -> bool:
             if conformance:
                 runs.append(([*test, "tests/cts"], host))
         return all(
-            subprocess.run(command, cwd=tree, env=variables).returncode == 0
-            for command, variables in [*((command, environment) for command in commands), *runs]
+            subprocess.run(command, cwd=tree, env=variables).returncode == 0 for command, variables in runs
         )
 
 

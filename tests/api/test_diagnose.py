@@ -63,8 +63,10 @@ def test_library_files_of_working_backends_are_named_and_open():
     mapped = {str(Path(path).resolve()) for path in mapped if path.startswith("/")}
     text = usmpy.diagnose()
     for report in usmpy._core._backends():
+        if report["absent"] is not None:  # a loader may be open that has found no driver
+            continue
         files = [line.partition(": ") for line in report["libraries"].splitlines()]
-        assert bool(files) == (report["name"] != "host" and report["absent"] is None)
+        assert bool(files) == (report["name"] != "host")
         for what, _, path in files:
             assert what in ("library", "loader", "driver", "layer")
             assert str(Path(path).resolve()) in mapped, path

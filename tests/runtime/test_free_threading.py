@@ -7,6 +7,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import gc
+import os
 import subprocess
 import sys
 import sysconfig
@@ -81,8 +82,12 @@ def for_a_while(*bodies):
 
 
 def in_a_new_process(script):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHON_GIL"}  # the default
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-X", "faulthandler", "-c", script], capture_output=True, text=True
+        [sys.executable, "-W", "error", "-X", "faulthandler", "-c", script],
+        capture_output=True,
+        text=True,
+        env=environment,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -17,12 +17,8 @@ from usmpy import _core, selectors
 
 ROUNDS = 1000
 SLACK = 200  # blocks and references: what the interpreter and other threads allocate meanwhile
-FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
-pytestmark = [
-    pytest.mark.skipif(FREE_THREADED, reason="counts of references are spread over threads there"),
-    pytest.mark.not_sanitized("it counts Python's blocks"),
-]
+pytestmark = pytest.mark.not_sanitized("it counts Python's blocks")
 
 
 class Trouble(Exception):

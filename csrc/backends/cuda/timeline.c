@@ -63,7 +63,8 @@ usm_status usm_cuda_timeline_open(usm_queue *queue, usm_cuda_timeline *timeline,
     CUresult code = CUDA_SUCCESS;
     timeline->device = queue->device;
     timeline->stream = foreign;
-    timeline->foreign = timeline->eager = foreign != NULL;
+    timeline->foreign = foreign != NULL;
+    timeline->eager = foreign != NULL;
     if (foreign == NULL) {
         (void)usm_cuda.cuCtxGetStreamPriorityRange(&least, &greatest);
         int priority = queue->priority == USM_PRIORITY_HIGH  ? greatest

@@ -400,20 +400,22 @@ static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_s
     return result;
 }
 
-/* select_default_device() found another answer: creation functions follow it from now on. */
+/*
+ * select_default_device() found an answer: creation functions follow it from now on. The queue is the device's
+ * cached one, whose object lives as long as the module: threads may still use the earlier one as a borrowed
+ * reference.
+ */
 static PyObject *set_default_device(PyObject *module, PyObject *device)
 {
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *queue = usmpy_queue_from(state, device, "device");
+    if (!Py_IS_TYPE(device, state->device_type)) {
+        return usmpy_wrong_type("device", device, "a Device is allowed");
+    }
+    PyObject *queue = usmpy_cached_queue(state, ((usmpy_device *)device)->device);
     if (queue == NULL) {
         return NULL;
     }
-#ifdef Py_GIL_DISABLED
-    /* The old object may be in use as a borrowed reference by other threads: it is kept for good. */
-    (void)__atomic_exchange_n(&state->default_queue, queue, __ATOMIC_ACQ_REL);
-#else
-    Py_XSETREF(state->default_queue, queue);
-#endif
+    Py_XDECREF(__atomic_exchange_n(&state->default_queue, queue, __ATOMIC_ACQ_REL));
     Py_RETURN_NONE;
 }
 
