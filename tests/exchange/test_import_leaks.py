@@ -233,7 +233,7 @@ def test_nothing_leaks(name):
         call(function, error)
     collect()
     left = []
-    # A leak grows in each round. Other threads, and CPython's own caches, may allocate hundreds of blocks in one.
+    # A leak grows in each round. Other threads and caches of CPython may allocate hundreds of blocks in one.
     while not left or (left[-1] >= TIMES // 4 and len(left) < 3):
         left.append(left_behind(function, error))
     assert left[-1] < TIMES // 4, f"{left} blocks after {TIMES} calls each"

@@ -401,9 +401,9 @@ static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_s
 }
 
 /*
- * select_default_device() found an answer: creation functions follow it from now on. The queue is the device's
- * cached one, whose object lives as long as the module: threads may still use the earlier one as a borrowed
- * reference.
+ * select_default_device() found an answer: creation functions follow it from now on. The queue is the
+ * device's cached one, whose object lives as long as the module: threads may still use the earlier one as a
+ * borrowed reference.
  */
 static PyObject *set_default_device(PyObject *module, PyObject *device)
 {
