@@ -16,7 +16,7 @@ from interrupts import interrupt
 
 import usmpy
 from usmpy._compile import compiler as _compiler
-from usmpy._compile import cuda_key, entry, host, portable
+from usmpy._compile import cuda_key, entry, host, portable, process
 
 ROOT = Path(__file__).parents[2]
 HAS_LIBMVEC = platform.machine() == "x86_64" and platform.libc_ver()[0] == "glibc" and shutil.which("gcc")
@@ -177,6 +177,20 @@ def test_messages_have_the_lines_of_the_user(source, message):
     with pytest.raises(_compiler.CompileError, match=message) as caught:
         build(source)
     assert str(caught.value).split("\n")[0] in caught.value.log or "not defined" in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_536, 65_537, 3_000_000])  # a pipe holds 65,536 bytes
+def test_a_compiler_that_reads_late_gets_its_whole_source(size):
+    done = process.run(["sh", "-c", "sleep 0.1; wc -c; echo late >&2"], b"x" * size)
+    assert (done.returncode, int(done.stdout), done.stderr) == (0, size, b"late\n")
+
+
+def test_a_large_program_is_built():
+    lines = "\n".join(f"// {i:80}" for i in range(2_000))
+    program = usmpy.Program(lines + "\nkernel void f(global int *x) { x[0] = 7; }", device="host")
+    x = usmpy.zeros(1, dtype="int32", device="host")
+    program["f"][1](x)
+    assert x[0].item() == 7
 
 
 def test_a_missing_compiler_is_named(monkeypatch, tmp_path):
