@@ -10,7 +10,14 @@ from gpu_scripts import environment, run_script
 
 
 @pytest.mark.parametrize(
-    "script", ["fault_in_a_kernel", "exit_with_late_kernels", "fork_after_use", "driver_is_opened_late"]
+    "script",
+    [
+        "fault_in_a_kernel",
+        "exit_with_late_kernels",
+        "fork_after_use",
+        "driver_is_opened_late",
+        "sub_interpreters_on_a_gpu",
+    ],
 )
 def test_script(script):
     done = run_script(script)
