@@ -133,7 +133,7 @@ static usm_alloc *open_handle(usm_place *place, const usm_share_handle *handle, 
 static void make_foreign(usm_share_handle *handle)
 {
     handle->block[0] ^= 1;
-    handle->process++;
+    handle->process = INT32_MAX; /* above the system's highest number: no process will ever have it */
     handle->processes++; /* of a container, in which the process may run */
 }
 
