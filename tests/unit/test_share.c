@@ -134,7 +134,7 @@ static void make_foreign(usm_share_handle *handle)
 {
     handle->block[0] ^= 1;
     handle->process = INT32_MAX; /* above the system's highest number: no process will ever have it */
-    handle->processes++; /* of a container, in which the process may run */
+    handle->processes++;         /* of a container, in which the process may run */
 }
 
 static void the_pipe_keeps_the_block(void)

@@ -361,3 +361,15 @@ usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers,
     usm_hazard_unlock(stripe);
     return status;
 }
+
+bool usm_alloc_has_failed(usm_alloc *alloc)
+{
+    if (atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) == NULL) {
+        return false;
+    }
+    uint64_t stripe = usm_alloc_stripe(alloc);
+    usm_hazard_lock(stripe);
+    bool failed = usm_hazard_failure(alloc) != NULL;
+    usm_hazard_unlock(stripe);
+    return failed;
+}

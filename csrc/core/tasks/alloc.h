@@ -83,5 +83,7 @@ void usm_alloc_release_deferred(USM_TAKES usm_alloc *alloc);
  */
 usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers, int64_t deadline_ns,
                           usm_wait_poll poll, void *argument, usm_error *error);
+/* The last write has failed, nobody was told, and no later write is pending: a read raises. No lock. */
+bool usm_alloc_has_failed(usm_alloc *alloc);
 
 #endif

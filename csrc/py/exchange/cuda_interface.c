@@ -209,7 +209,8 @@ static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
     if (queue->device != device || !usm_backend_has_streams(queue->backend)) {
         queue = usmpy_current_queue(state, (DLDevice){kDLCUDA, device->info.dlpack_id});
     }
-    if (queue == NULL || usmpy_stream_follow(state, device, usm_queue_stream(queue), array) < 0) {
+    if (queue == NULL || usmpy_stream_follow_alloc(state, device, usm_queue_stream(queue), array->alloc,
+                                                   usmpy_foreign_access(array), false) < 0) {
         return NULL;
     }
     return PyLong_FromVoidPtr(usm_queue_stream(queue));

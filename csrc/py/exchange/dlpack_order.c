@@ -202,7 +202,7 @@ int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array)
     if (found < 0) {
         return -1;
     }
-    return found > 0
-               ? usmpy_stream_follow_alloc(state, owner.device, owner.stream, array->alloc, USM_READ_WRITE)
-               : usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX);
+    return found > 0 ? usmpy_stream_follow_alloc(state, owner.device, owner.stream, array->alloc,
+                                                 USM_READ_WRITE, true)
+                     : usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX);
 }

@@ -229,14 +229,14 @@ usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *stream, us
 }
 
 int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stream, usm_alloc *alloc,
-                              usm_access_mode mode)
+                              usm_access_mode mode, bool delivers)
 {
     usm_error error;
     bool ended = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0;
     if (USM_LIKELY(usm_alloc_is_clean(alloc) && !ended)) {
         return 0;
     }
-    if (!ended) {
+    if (!ended && !usm_alloc_has_failed(alloc)) {
         PyThreadState *thread = PyEval_SaveThread();
         usm_status status =
             usm_alloc_stream_signal(alloc, mode, device, stream, usmpy_wait_poll, &thread, &error);
@@ -245,13 +245,17 @@ int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stre
             return -1;
         }
     }
-    /* Only a failure of the last write, or the end of a borrow, remains: raise it as a wait does. */
-    return ended || !usm_alloc_is_busy(alloc) ? usmpy_wait_alloc(state, alloc, mode, INT64_MAX) : 0;
+    /* A stream cannot wait for a failure of the last write or the end of a borrow: raise as a wait does. */
+    if (!ended && usm_alloc_is_busy(alloc) && !usm_alloc_has_failed(alloc)) {
+        return 0;
+    }
+    return delivers ? usmpy_wait_alloc(state, alloc, USM_READ, INT64_MAX)
+                    : usmpy_peek_alloc(state, alloc, USM_READ);
 }
 
 int usmpy_stream_follow(usmpy_state *state, usm_device *device, void *stream, usmpy_array *array)
 {
-    return usmpy_stream_follow_alloc(state, device, stream, array->alloc, usmpy_foreign_access(array));
+    return usmpy_stream_follow_alloc(state, device, stream, array->alloc, usmpy_foreign_access(array), true);
 }
 
 int usmpy_submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind kind,

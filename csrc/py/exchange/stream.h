@@ -49,9 +49,12 @@ USM_GIVES usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *
  * The owner of the stream may write the memory unless the array is read-only. 0, or -1 with an exception.
  */
 int usmpy_stream_follow(usmpy_state *state, usm_device *device, void *stream, usmpy_array *array);
-/* The same for one allocation and access. */
+/*
+ * The same for one allocation and access. Without `delivers` a failure that it raises still counts as not
+ * retrieved, as with usmpy_peek_alloc.
+ */
 int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stream, usm_alloc *alloc,
-                              usm_access_mode mode);
+                              usm_access_mode mode, bool delivers);
 
 /*
  * Submits a barrier or marker that makes these accesses, after `wait` if that is not NULL. *event gets a new
