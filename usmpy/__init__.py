@@ -14,6 +14,7 @@ except ModuleNotFoundError:
 
     _explain()
 
+from . import _children as _children
 from . import random as random
 from ._core import (
     Device,

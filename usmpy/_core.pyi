@@ -10032,6 +10032,9 @@ class _Trace:
 def _live_allocations() -> list[tuple[int, _UsmType, Device, int, builtins.bool, int, str | None]]:
     """(nbytes, usm_type, device, address, imported, born_ns, where) of each that is tracked, oldest first."""
 
+def _finish() -> None:
+    """Waits for all tasks and reports errors that nobody retrieved, as the end of the process does."""
+
 def _backends(name: str | None = None, /) -> list[_BackendReport]:
     """One dict for each backend, or for that of this name alone, which are started: name, built, absent (why,
     or None), broken, devices, environment (variables that filter), libraries (that were opened, a line each).

@@ -93,6 +93,11 @@ _ACCUMULATIONS: dict[Any, Callable[..., Any]] = {
     np.add: usmpy.cumulative_sum,
     np.multiply: usmpy.cumulative_prod,
 }
+DEFAULTS = ("raise", "same_kind")
+
+
+def is_default(value: Any) -> bool:
+    return value is None or value is UNSET or value is True or (isinstance(value, str) and value in DEFAULTS)
 
 
 def _from_table(name: str, ours: str, text: str) -> Callable[..., Any]:
@@ -113,7 +118,7 @@ def _from_table(name: str, ours: str, text: str) -> Callable[..., Any]:
         if missing:
             raise TypeError(f"numpy.{name}: missing argument {missing[0]!r}")
         for word in fixed & given.keys():
-            if given[word] not in (None, UNSET, True, "raise", "same_kind"):
+            if not is_default(given[word]):
                 raise refused(name, word, given[word])
         positional = [given.pop(word) for word in leading]
         out = given.pop("out", None)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._core import USMArray
 from ._pickle import make_array
+from ._unpickle import find_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,20 +33,63 @@ def size_of(x: USMArray) -> int:
     return stored(x).nbytes
 
 
+# Arrays that a failed task was to write. distributed waits for ever for a chunk that cannot be serialized, so
+# such an array arrives as one that raises the same error where it is read.
+
+
+def error_of(x: USMArray) -> Exception | None:
+    """The error that reading x raises. It stays unretrieved here: each receiver gets it."""
+    try:
+        part = x[None][:0]
+    except TypeError:  # elements that share bytes cannot be indexed
+        return None
+    try:
+        _core._peek(part)
+    except Exception as error:
+        return error
+    return None
+
+
+def serialize_error(x: USMArray, error: Exception) -> tuple[dict[str, Any], list[bytes]]:
+    facts = (x.dtype.name, x.shape, x.device.filter_string, x.usm_type)
+    try:
+        frame = pickle.dumps((error, *facts))
+        pickle.loads(frame)
+    except Exception:  # a class of one's own may take other arguments than its `args`
+        frame = pickle.dumps((RuntimeError(f"{type(error).__name__}: {error}"), *facts))
+    return {"error": True}, [frame]
+
+
+def deserialize_error(frame: Any) -> USMArray:
+    error, dtype, shape, place, usm_type = pickle.loads(frame)
+
+    def again(_: USMArray) -> None:
+        raise error
+
+    x = _core.empty(shape, dtype=dtype, usm_type=usm_type, device=find_device(place))
+    x.queue.host_task(again, x)
+    return x
+
+
 # Frames of the host: between workers over TCP, on disk, and where dask-cuda spills the memory of GPUs to.
 
 
-def serialize(x: USMArray) -> tuple[dict[str, Any], list[memoryview]]:
+def serialize(x: USMArray) -> tuple[dict[str, Any], list[Any]]:
     """The pickle without its data, and the data, which are the array's memory where the host can read it.
 
     The first frame is writable: distributed then receives the second one in a buffer of its own, at an
     address that suits every type, and the array can stay there.
     """
+    error = error_of(x)
+    if error is not None:
+        return serialize_error(x, error)
     _, (data, *rest) = stored(x).__reduce_ex__(5)
     return {"shape": x.shape}, [memoryview(bytearray(pickle.dumps(rest))), data.raw()]
 
 
 def deserialize(header: dict[str, Any], frames: list[Any]) -> USMArray:
+    if "error" in header:
+        return deserialize_error(frames[0])
     rest, data = pickle.loads(frames[0]), memoryview(frames[1])
     dtype, shape, place, usm_type, order, *flags = rest
     writable = not flags or flags[0]
@@ -57,10 +101,8 @@ def deserialize(header: dict[str, Any], frames: list[Any]) -> USMArray:
 
 
 def cuda_serialize(x: USMArray) -> tuple[dict[str, Any], list[USMArray]]:
-    if x.device.backend != "cuda" or not x.nbytes:
-        raise NotImplementedError(
-            "the array has no memory of a CUDA device"
-        )  # distributed goes on to serialize
+    if x.device.backend != "cuda" or not x.nbytes or error_of(x) is not None:
+        raise NotImplementedError("no memory of a CUDA device")  # distributed goes on to serialize
     flags = x.flags
     order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     if not (flags.c_contiguous or flags.f_contiguous):

@@ -1,6 +1,7 @@
 /* Holds exceptions of failed tasks, schedules drains, and runs the end of the process. */
 #include "deferred.h"
 
+#include "docstrings.h"
 #include "interpreter.h"
 #include "lock.h"
 #include "thread.h"
@@ -189,39 +190,64 @@ static int say_what_is_pending(void)
     return 0;
 }
 
-/*
- * Runs before the main interpreter finalizes: all tasks complete, as if the caller had waited. Afterwards
- * host tasks are refused (usmpy_has_ended), so no thread of usmpy needs the interpreter any more. Later
- * pushes are leaked on purpose, since no thread could release them safely.
- */
-static PyObject *end_main(usmpy_interpreter *own)
+/* Waits for all tasks as if the caller had waited; after a while it says what is pending. USM_INTERRUPTED. */
+static usm_status wait_for_all(void)
 {
     usm_error error;
     int64_t patience_ns = usmpy_wait_was_interrupted() ? PATIENCE_AFTER_INTERRUPT_NS : PATIENCE_NS;
     PyThreadState *thread = PyEval_SaveThread();
     usm_status status = usm_queues_drain(usm_clock_ns() + patience_ns, usmpy_wait_poll, &thread, &error);
-    if (status == USM_TIMEOUT) {
-        PyEval_RestoreThread(thread);
-        bool interrupted = say_what_is_pending() < 0;
-        thread = PyEval_SaveThread();
-        status =
-            interrupted ? USM_INTERRUPTED : usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
+    PyEval_RestoreThread(thread);
+    if (status == USM_TIMEOUT && say_what_is_pending() < 0) {
+        return USM_INTERRUPTED;
     }
+    if (status == USM_TIMEOUT) {
+        thread = PyEval_SaveThread();
+        status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
+        PyEval_RestoreThread(thread);
+    }
+    return status;
+}
+
+/* Reports what nobody retrieved. NULL for Ctrl-C: the user does not want to wait for the rest. */
+static PyObject *report_all(usm_status status)
+{
+    usm_queues_report(NULL);
+    usmpy_deferred_drain();
+    return status == USM_INTERRUPTED && PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+/*
+ * Runs before the main interpreter finalizes: all tasks complete. Afterwards host tasks are refused
+ * (usmpy_has_ended), so no thread of usmpy needs the interpreter any more. Later pushes are leaked on
+ * purpose, since no thread could release them safely.
+ */
+static PyObject *end_main(usmpy_interpreter *own)
+{
+    usm_error error;
+    usm_status status = wait_for_all();
+    PyThreadState *thread = PyEval_SaveThread();
     usmpy_interpreters_set_ended(); /* sub-interpreters cannot outlive the main one */
     if (status == USM_OK) {         /* tasks that daemon threads submitted in the meantime */
         status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
     }
     PyEval_RestoreThread(thread);
-    usm_queues_report(NULL);
-    usmpy_deferred_drain();
+    PyObject *result = report_all(status);
     if (!PyErr_Occurred()) {
         forget_frames(own);
     }
-    if (status == USM_INTERRUPTED && PyErr_Occurred()) {
-        return NULL; /* Ctrl-C: the user does not want to wait for the rest */
-    }
-    Py_RETURN_NONE;
+    return result;
 }
+
+static PyObject *finish(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return report_all(wait_for_all());
+}
+
+PyMethodDef usmpy_deferred_functions[] = {
+    {"_finish", finish, METH_NOARGS, USMPY_DOC__finish},
+    {0},
+};
 
 /*
  * Waits for the tasks that need the sub-interpreter. While the main interpreter finalizes, which has waited

@@ -138,6 +138,7 @@ int usmpy_trace_add_type(PyObject *module, usmpy_state *state);
 
 /* The functions of the module: one table for each file, added by module.c. */
 extern PyMethodDef usmpy_device_functions[];
+extern PyMethodDef usmpy_deferred_functions[];
 extern PyMethodDef usmpy_placement_functions[];
 extern PyMethodDef usmpy_asarray_functions[];
 extern PyMethodDef usmpy_creation_functions[];

@@ -512,3 +512,77 @@ def test_a_failed_task_before_a_function(device, reports, name, pending):
             result.queue.wait()
     del x, queue, event, result
     assert [kind for kind, _ in reports(1)] == [Trouble]
+
+
+# What functions make of an array that a failed task was to write is refused, as that array is. `w` is intact.
+RESULTS = """
+concat([x, w]); concat([w, x]); concat([w, w, x, w], axis=1); stack([x, w]); stack([w, x, w]);
+asarray([w, x]); asarray([[w[0], x[1]], [w[2], w[3]]]); tril(x); triu(x, k=1); tril(x.copy()); roll(x, 1);
+roll(x, (1, 2), axis=(0, 1)); flip(x).copy(); repeat(x, 2); repeat(x, i, axis=0); tile(x, (2, 2));
+reshape(x.T, (16,)); x.T.copy("C"); meshgrid(x[0], w[0])[0].copy(); broadcast_to(x[1], (3, 4)).copy();
+unstack(x)[1].copy(); moveaxis(x, 0, 1).copy(); take(x, i, axis=0); take(w, i, axis=1) + take(x, i, axis=1);
+take_along_axis(x, i[:, None] * ones_like(i), axis=1); x[i]; x[i, i]; where(w > 0, x, w);
+where(w > 0, w, x); where(x > 0, w, w); x.astype("int8"); x[1, 2].copy(); x[::2, ::-1].copy(); sum(x);
+prod(x, axis=0); max(x); min(x, axis=1); mean(x); std(x); var(x, axis=0); any(x); all(x, axis=1); argmax(x);
+argmin(x, axis=0); count_nonzero(x); cumulative_sum(x, axis=0);
+cumulative_prod(x, axis=1, include_initial=True); cumulative_sum(x, axis=1, include_initial=True); diff(x);
+sort(x); sort(x, axis=0, descending=True); argsort(x); searchsorted(w[0], x[1]); searchsorted(x[0], w[1]);
+x @ w; w @ x; tensordot(x, w, axes=2); vecdot(w, x); clip(x, 0, 1); clip(w, x, 3); isin(x, w); isin(w, x);
+unique_values(x); unique_counts(x).counts; nonzero(x)[0]; x[w > 0]; w[x > 0]; abs(x); x + w; w - x; x == w;
+~(x > 0); hypot(w, x); add(x, w, out=empty_like(w)); full_like(w, 3, order="F") * x; np.median(x);
+np.concatenate([w, x]); np.quantile(x, 0.5); np.histogram(x, 3)[0]; np.digitize(x, w[0]);
+np.select([w > 0, w > 9], [x, w]); np.percentile(x, 30, axis=0); np.nansum(x); np.stack([w, x]);
+into(lambda: w.__setitem__(0, x[0]));
+into(lambda: w.__setitem__((slice(1, 3), slice(None, None, 2)), x[:2, :2]));
+into(lambda: w.__setitem__(w > 0, x[w > 0])); into(lambda: w.__setitem__(i, x));
+into(lambda: w.__iadd__(x)); into(lambda: w[1].__iadd__(x[0])); into(lambda: w.__setitem__(..., x.T));
+into(lambda: w.queue.memcpy(w, x)); into(lambda: w.queue.memcpy(w[2], x[2])); into(lambda: put(w, i, x[0]));
+into(lambda: place(w, w > 0, x));
+into(lambda: w[:2].__setitem__(..., x[:2]), lambda: w[2:].__setitem__(..., 5));
+into(lambda: w[:2].__setitem__(..., x[:2]), lambda: w.queue.fill(w[2:], 5),
+    lambda: w[3].__setitem__(..., w[2]));
+into(lambda: w[0].__setitem__(..., x[0]), lambda: w.queue.memcpy(w[1], bytes(16)),
+    lambda: w.__setitem__(15 // 4, 1));
+into(lambda: w[:, 1].__setitem__(..., x[0]), lambda: w[::2].__setitem__(..., arange(4)));
+into(lambda: w[0].__setitem__(..., x[0]), lambda: add(w[2], 1, out=w[1]),
+    lambda: multiply(w[2], 2, out=w[3]));
+into(lambda: w[0].__setitem__(..., x[0]), lambda: w.queue.memcpy(w, bytearray(0), 0),
+    lambda: w[1].__iadd__(1))
+"""
+
+
+@pytest.mark.parametrize("expression", [" ".join(text.split()) for text in RESULTS.split(";")])
+def test_what_comes_of_a_failed_task_is_refused(queue, expression):
+    x = spoiled(queue)
+    w = usmpy.arange(1, 17, dtype="float32", queue=queue).reshape(4, 4).copy()
+    i = usmpy.asarray([3, 0, 2, 1], queue=queue)
+
+    def into(*steps):
+        for step in steps:
+            step()
+        return w
+
+    names = {"np": np, "into": into, "w": w, "x": x, "i": i}
+    with pytest.raises((Trouble, usmpy.UsmError)):
+        eval(expression, vars(usmpy) | names).tolist()
+    queue.barrier()
+    with contextlib.suppress(Trouble, usmpy.UsmError):
+        queue.wait()
+
+
+def test_a_write_to_all_of_the_memory_ends_the_failure(queue):
+    for write in (
+        lambda x: x.__setitem__(..., 7),
+        lambda x: x.T.__setitem__(..., 7),
+        lambda x: queue.fill(x, 7),
+        lambda x: queue.memcpy(x, usmpy.full_like(x, 7)),
+        lambda x: usmpy.add(usmpy.full_like(x, 3), 4, out=x),
+        lambda x: x.__setitem__(..., usmpy.full((4, 4), 7, dtype="int8", queue=queue)),
+    ):
+        x = spoiled(queue)
+        x[1] = 7
+        assert "UsmError" in repr(x) or "Trouble" in repr(x)
+        write(x)
+        assert set(usmpy.reshape(x, (16,)).tolist()) == {7}
+        with pytest.raises(Trouble):
+            queue.wait()

@@ -6,6 +6,7 @@ on with NumPy's: the tests look at the type of every chunk and of ``_meta``.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib.metadata
 import os
@@ -13,6 +14,7 @@ import pathlib
 import subprocess
 import sys
 import threading
+import time
 
 import cuda_drivers
 import numpy as np
@@ -262,6 +264,85 @@ def test_pending_work_is_in_the_frames():
     assert set(deserialize(*serialize(x)).tolist()) == {3}
 
 
+class Trouble(Exception):
+    pass
+
+
+class Odd(Exception):
+    def __init__(self, one, two):
+        super().__init__("odd")
+
+
+def spoiled(error, device="host"):
+    """An array that a failed task was to write."""
+    queue = usmpy.Queue(device)
+    x = usmpy.ones((40, 30), queue=queue)
+
+    def fail(_):
+        raise error
+
+    queue.host_task(fail, x)
+    return x
+
+
+@pytest.mark.only_on("host-task")
+def test_failed_work_is_in_the_frames(device, monkeypatch):
+    """Each receiver gets the error where it reads the array, and nobody gets what the memory held before."""
+    reports = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: reports.append(args.exc_type))
+    x = spoiled(Trouble("no rows"), device)
+    received = [deserialize(*serialize(x)) for _ in range(2)]
+    for y in received:
+        assert (y.shape, y.dtype, y.queue, y.usm_type) == (x.shape, x.dtype, device.queue, x.usm_type)
+        with pytest.raises((Trouble, usmpy.UsmError)) as caught:
+            y.tolist()
+        assert "no rows" in f"{caught.value} {caught.value.__cause__}"
+        with contextlib.suppress(Trouble):  # where it ended before the read
+            y.queue.wait()
+    assert reports == []
+    with pytest.raises((Trouble, usmpy.UsmError)):
+        x.tolist()  # the sender's own is still refused
+    x = spoiled(Odd(1, 2), device)
+    y = deserialize(*serialize(x))
+    with pytest.raises((RuntimeError, usmpy.UsmError)) as caught:
+        y.tolist()
+    assert "Odd: odd" in f"{caught.value} {caught.value.__cause__}"
+    with contextlib.suppress(RuntimeError):
+        y.queue.wait()
+    with pytest.raises((Odd, usmpy.UsmError)):
+        x.tolist()
+
+
+@SUITED
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_failed_task_of_a_chunk(device, monkeypatch, reads):
+    """The result raises where it is read; an error that nobody retrieves is reported once."""
+    reports = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: reports.append(args.exc_type))
+    x = da.from_array(usmpy.ones((4, 6), queue=usmpy.Queue(device)), chunks=(2, 6))
+    result = (x.map_blocks(fail_once, meta=x._meta) + 1).compute()
+    if reads:
+        with pytest.raises((Trouble, usmpy.UsmError)):
+            result.tolist()
+    del x, result
+    deadline = time.monotonic() + 20
+    while not (reads or reports) and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.001)
+    assert reports == ([] if reads else [Trouble])
+
+
+def fail_once(b, block_id=None):
+    b = b.copy()
+    if block_id == (0, 0):
+        b.queue.host_task(fail_with_trouble, b)
+    return b
+
+
+def fail_with_trouble(_):
+    raise Trouble("no rows")
+
+
 def test_several_arrays_have_buffers_of_their_own():
     """distributed receives each frame that follows a writable one in a buffer of its own."""
     from distributed.comm.tcp import _add_frames_header
@@ -414,6 +495,17 @@ def test_chunks_go_from_worker_to_worker(client, workers, device):
         lambda pair: [float(part[-1]) for part in pair], [x, x], workers=[second], pure=False
     )
     assert both.result() == [299_999.0, 299_999.0]
+
+
+@CLUSTER
+def test_failed_work_on_a_worker(client, workers):
+    """The task of another worker that reads the chunk fails with the error; nothing waits for ever."""
+    x = client.submit(spoiled, ValueError("no rows"), workers=workers[:1], pure=False)
+    with pytest.raises(ValueError, match="no rows"):
+        client.submit(lambda x: float(x[0, 0]), x, workers=workers[1:], pure=False).result(timeout=60)
+    y = client.submit(spoiled, ValueError("no rows"), workers=workers[:1], pure=False).result()
+    with pytest.raises(ValueError, match="no rows"):
+        y.tolist()
 
 
 @CLUSTER

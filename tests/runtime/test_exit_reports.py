@@ -73,6 +73,27 @@ def work():
 threading.Thread(target=work, daemon=True).start()
 time.sleep(0.2)
 """,
+    "memory for other processes": """
+x = usmpy.share(usmpy.zeros(4, device='host'))
+handle = x.get_ipc_handle()
+x.queue.host_task(fail, x)
+""",
+    "a function of an array that was shared": """
+x = usmpy.share(usmpy.zeros(4, device='host'))
+x.queue.host_task(lambda x: (time.sleep(0.2), fail()), x)
+y = x + 1
+""",
+    "memory that another process had made": """
+import share_peer
+with share_peer.Peer() as other:
+    other("x = usmpy.share(usmpy.zeros(4, device='host')); h = x.get_ipc_handle()")
+    other.start("send(h)")
+    with usmpy.IPCHandle.from_bytes(*other.receive()) as handle:
+        x = handle.open()
+    other.result()
+    x.queue.host_task(fail, x)
+    assert other("x.tolist()") == [0, 0, 0, 0]
+""",
     "at exit": "import atexit; atexit.register(lambda: usmpy.Queue('host').host_task(fail))",
 }
 
@@ -123,6 +144,82 @@ def test_a_child_does_not_report_for_its_parent():
     assert process.returncode == 0, err
     assert out == "ok\n"
     assert err.count(REPORT) == 1
+
+
+CHILDREN = {
+    "exit": """
+child = os.fork()
+if not child:
+    q = usmpy.Queue("host")
+    q.host_task(fail)
+    sys.exit()
+ended(child)
+""",
+    "a queue that ends, and os._exit": """
+child = os.fork()
+if not child:
+    usmpy.Queue("host").host_task(fail)
+    for _ in range(100):
+        time.sleep(0.002)  # reports run between two steps of the interpreter
+    os._exit(0)
+ended(child)
+""",
+    "multiprocessing": """
+import multiprocessing
+def work():
+    usmpy.Queue("host").host_task(lambda: (time.sleep(0.2), fail()))
+child = multiprocessing.get_context("fork").Process(target=work)
+child.start()
+child.join()
+assert child.exitcode == 0
+""",
+    **{
+        f"multiprocessing, {method}, which imports it": f"""
+import multiprocessing
+code = '''
+import time, usmpy
+def fail():
+    time.sleep(0.2)
+    raise ZeroDivisionError("no rows")
+usmpy.Queue("host").host_task(fail)
+'''
+child = multiprocessing.get_context("{method}").Process(target=exec, args=(code, {{}}))
+child.start()
+child.join()
+assert child.exitcode == 0
+"""
+        for method in ("forkserver", "spawn")
+    },
+    "after an array of the parent's": """
+x = usmpy.zeros(4, device="host")
+x.queue.wait()
+child = os.fork()
+if not child:
+    q = usmpy.Queue("host")
+    q.host_task(fail)
+    try:
+        x + 1
+    except RuntimeError:
+        pass
+    sys.exit()
+ended(child)
+""",
+}
+
+
+@pytest.mark.parametrize("name", CHILDREN)
+def test_a_child_reports_its_own(name):
+    """Once, and the parent reports nothing."""
+    script = f"""
+q = usmpy.Queue("host")
+q.host_task(int).wait()
+def ended(child):
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+{CHILDREN[name]}
+print("ok", flush=True)
+"""
+    err = said(script)
+    assert err.count("Exception ignored") == err.count(REPORT) == err.count("ZeroDivisionError: no rows") == 1
 
 
 # Drivers.

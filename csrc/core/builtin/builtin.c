@@ -340,7 +340,8 @@ usm_status usm_builtin_submit_views(usm_queue *queue, usm_builtin *builtin, cons
     usm_access accesses[USM_BUILTIN_VIEWS];
     for (int i = 0; i < n; i++) {
         usm_builtin_pointer(builtin, views[i].data);
-        accesses[i] = (usm_access){views[i].alloc, i == 0 ? first : USM_READ};
+        accesses[i] = i == 0 && first == USM_WRITE ? usm_write_view(&views[0])
+                                                   : (usm_access){views[i].alloc, i == 0 ? first : USM_READ};
     }
     usm_builtin_value(builtin, value, size);
     return usm_builtin_submit(queue, builtin, accesses, (size_t)n, error);

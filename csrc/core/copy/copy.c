@@ -38,8 +38,8 @@ static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *e
  * filling after its emptying. From the second piece on dst is read as well, so that the failure of a
  * piece is still known when the next one has ended.
  */
-static usm_status submit_pieces(usm_queue *named, const usm_route *route, usm_alloc *const *allocs, int turns,
-                                usm_event **out, usm_error *error)
+static usm_status submit_pieces(usm_queue *named, const usm_route *route, usm_access dst,
+                                usm_alloc *const *allocs, int turns, usm_event **out, usm_error *error)
 {
     usm_status status = USM_OK;
     int last = route->n_hops - 1;
@@ -51,10 +51,11 @@ static usm_status submit_pieces(usm_queue *named, const usm_route *route, usm_al
         }
         for (int hop = 0; hop <= last && status == USM_OK; hop++) {
             const usm_access accesses[] = {
-                {hop == last ? route->dst : turn[hop], hop == last && piece > 0 ? USM_READ_WRITE : USM_WRITE},
+                hop == last ? dst : (usm_access){turn[hop], USM_WRITE},
                 {hop == 0 ? route->src : turn[hop - 1], USM_READ},
             };
             bool ends = hop == last && piece == route->pieces - 1;
+            dst.mode = hop == last ? USM_READ_WRITE : dst.mode; /* the next piece's */
             usm_plan plan;
             usm_route_hop(route, hop, piece, pointers, &plan);
             status = submit_plan(named, route->queues[hop], &plan, accesses, ends ? out : NULL, error);
@@ -64,7 +65,8 @@ static usm_status submit_pieces(usm_queue *named, const usm_route *route, usm_al
 }
 
 /* A route with several hops: allocates its buffers, two of each if they are used in turn. */
-static usm_status submit_through(usm_queue *named, const usm_route *route, usm_event **out, usm_error *error)
+static usm_status submit_through(usm_queue *named, const usm_route *route, usm_access dst, usm_event **out,
+                                 usm_error *error)
 {
     enum { MOST = 2 * (USM_ROUTE_HOPS - 1) };
     usm_alloc *allocs[MOST] = {NULL};
@@ -78,7 +80,7 @@ static usm_status submit_through(usm_queue *named, const usm_route *route, usm_e
         }
     }
     if (status == USM_OK) {
-        status = submit_pieces(named, route, allocs, turns, out, error);
+        status = submit_pieces(named, route, dst, allocs, turns, out, error);
     }
     for (int i = 0; i < MOST; i++) {
         if (allocs[i] != NULL) {
@@ -99,10 +101,10 @@ usm_status usm_copy_submit(usm_queue *queue, const usm_view *dst, const usm_view
     if (route.n_hops == 0) {
         status = submit_nothing(queue, out, error);
     } else if (USM_LIKELY(route.n_hops == 1)) {
-        const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
+        const usm_access accesses[] = {usm_write_view(dst), {src->alloc, USM_READ}};
         status = submit_plan(queue, route.queues[0], &route.axes, accesses, out, error);
     } else {
-        status = submit_through(queue, &route, out, error);
+        status = submit_through(queue, &route, usm_write_view(dst), out, error);
     }
     usm_route_clear(&route);
     return status;
@@ -118,7 +120,7 @@ usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *va
     usm_plan plan;
     usm_copy_plan(&plan, dst, dst);
     if (plan.strided.ndim == 1 && plan.strided.dst_strides[0] == (int64_t)size) {
-        const usm_access access = {dst->alloc, USM_WRITE};
+        const usm_access access = usm_write_view(dst);
         usm_command command = {.kind = USM_COMMAND_FILL};
         const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
         command.as.fill.dst = plan.strided.dst;
@@ -145,7 +147,7 @@ usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *va
         status = usm_fill_submit(queue, &one, value, NULL, error);
     }
     if (status == USM_OK) {
-        const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {element, USM_READ}};
+        const usm_access accesses[] = {usm_write_view(dst), {element, USM_READ}};
         usm_copy_plan(&plan, dst, &src);
         status = submit_plan(queue, queue, &plan, accesses, out, error);
     }

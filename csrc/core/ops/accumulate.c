@@ -39,7 +39,7 @@ static usm_status launch(usm_queue *queue, usm_dtype computed, const char *funct
 {
     const names *names = &kernels[computed];
     usm_builtin builtin;
-    const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
+    const usm_access accesses[] = {usm_write_view(dst), {src->alloc, USM_READ}};
     usm_builtin_init(&builtin, names->module, function, names->options);
     usm_builtin_pointer(&builtin, dst->data);
     usm_builtin_pointer(&builtin, src->data);

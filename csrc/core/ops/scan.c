@@ -90,7 +90,7 @@ static usm_status launch(usm_queue *queue, const usm_view *dst, const usm_view *
     const names *names = &kernels[src->dtype];
     usm_builtin builtin;
     const usm_access accesses[] = {
-        {dst->alloc, USM_WRITE}, {src->alloc, USM_READ}, {before != NULL ? before->alloc : NULL, USM_READ}};
+        usm_write_view(dst), {src->alloc, USM_READ}, {before != NULL ? before->alloc : NULL, USM_READ}};
     usm_builtin_init(&builtin, names->module, before == NULL ? names->totals : names->scan, names->options);
     usm_builtin_pointer(&builtin, dst->data);
     usm_builtin_pointer(&builtin, src->data);

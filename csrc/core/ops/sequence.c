@@ -17,7 +17,7 @@ static usm_status submit(usm_queue *queue, const usm_view *dst, const usm_sequen
                          usm_error *error)
 {
     usm_command command = {.kind = USM_COMMAND_SEQUENCE, .as.sequence = *sequence};
-    const usm_access access = {dst->alloc, USM_WRITE};
+    const usm_access access = usm_write_view(dst);
     const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
     command.as.sequence.dst = dst->data;
     return usm_command_submit(queue, &submission, NULL, error);

@@ -27,5 +27,6 @@ usm_status usm_triangle_submit(usm_queue *queue, const usm_view *array, int64_t 
         .n = {columns * triangle.unit, rows, triangle.n[2]},
         .cost = (size_t)whole * (size_t)itemsize,
     };
-    return usm_builtin_submit_views(queue, &builtin, array, 1, USM_WRITE, &triangle, sizeof triangle, error);
+    return usm_builtin_submit_views(queue, &builtin, array, 1, USM_READ_WRITE, &triangle, sizeof triangle,
+                                    error);
 }

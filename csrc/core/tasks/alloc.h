@@ -8,6 +8,7 @@
 #ifndef USM_CORE_ALLOC_H
 #define USM_CORE_ALLOC_H
 
+#include "core/layout/view.h"
 #include "core/memory/allocation.h"
 #include "event.h"
 
@@ -70,6 +71,21 @@ static inline void usm_alloc_release(USM_TAKES usm_alloc *alloc)
         usm_refcount_down(&alloc->refs)) {
         usm_alloc_destroy(alloc);
     }
+}
+
+/*
+ * The access of a task that writes n bytes of the memory. The rest keeps what a failed task left there, so
+ * that a write to a part does not end the failure: it is refused, as a read is.
+ */
+static inline usm_access usm_write(usm_alloc *alloc, size_t nbytes)
+{
+    size_t all = atomic_load_explicit(&alloc->nbytes, memory_order_relaxed); /* 0: of others */
+    return (usm_access){alloc, nbytes < (all != 0 ? all : alloc->size) ? USM_READ_WRITE : USM_WRITE};
+}
+
+static inline usm_access usm_write_view(const usm_view *view)
+{
+    return usm_write(view->alloc, (size_t)usm_dtype_nbytes(view->dtype, usm_view_size(view)));
 }
 
 /* For workers: a foreign deleter, which may need the GIL, is deferred. */

@@ -169,7 +169,9 @@ static int parse_accesses(usmpy_state *state, const UsmpyAccess *accesses, size_
         if ((mode & USM_WRITE) != 0 && usmpy_check_writable(array) < 0) {
             return -1;
         }
-        out[i] = (usm_access){array->alloc, mode};
+        out[i] = mode == USM_WRITE
+                     ? usm_write(array->alloc, (size_t)usm_dtype_nbytes(array->dtype, array->size))
+                     : (usm_access){array->alloc, mode};
     }
     return 0;
 }

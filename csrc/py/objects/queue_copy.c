@@ -206,7 +206,7 @@ PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t n
     usm_access accesses[2];
     size_t n = 0;
     if (dst.alloc != NULL) {
-        accesses[n++] = (usm_access){dst.alloc, USM_WRITE};
+        accesses[n++] = usm_write(dst.alloc, (size_t)nbytes);
     }
     if (src.alloc != NULL) {
         accesses[n++] = (usm_access){src.alloc, USM_READ};
@@ -279,6 +279,9 @@ PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nar
         usmpy_keep_drop(keeps);
         return NULL;
     }
-    const usm_access access = {dst.alloc, USM_WRITE};
+    usm_access access;
+    if (dst.alloc != NULL) {
+        access = usm_write(dst.alloc, (size_t)dst.nbytes);
+    }
     return usmpy_submit(state, usmpy_queue_of(self), &command, &access, dst.alloc != NULL, out[2], keeps);
 }
