@@ -102,7 +102,7 @@ def deserialize(header: dict[str, Any], frames: list[Any]) -> USMArray:
 
 def cuda_serialize(x: USMArray) -> tuple[dict[str, Any], list[USMArray]]:
     if x.device.backend != "cuda" or not x.nbytes or error_of(x) is not None:
-        raise NotImplementedError("no memory of a CUDA device")  # distributed goes on to serialize
+        raise NotImplementedError("not sent from memory of a CUDA device")  # distributed goes on to serialize
     flags = x.flags
     order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     if not (flags.c_contiguous or flags.f_contiguous):

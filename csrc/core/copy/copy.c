@@ -55,11 +55,11 @@ static usm_status submit_pieces(usm_queue *named, const usm_route *route, usm_ac
                 {hop == 0 ? route->src : turn[hop - 1], USM_READ},
             };
             bool ends = hop == last && piece == route->pieces - 1;
-            dst.mode = hop == last ? USM_READ_WRITE : dst.mode; /* the next piece's */
             usm_plan plan;
             usm_route_hop(route, hop, piece, pointers, &plan);
             status = submit_plan(named, route->queues[hop], &plan, accesses, ends ? out : NULL, error);
         }
+        dst.mode = USM_READ_WRITE; /* of the next piece */
     }
     return status;
 }
