@@ -46,6 +46,7 @@ class IPCHandle:
 
     _data: bytes
     _fds: tuple[int, ...] | None  # None once closed
+    _close = staticmethod(os.close)  # while the process ends, the module's own names may be None
 
     def __init__(self) -> None:
         raise TypeError("IPCHandle() cannot be called; use x.get_ipc_handle() or IPCHandle.from_bytes(data)")
@@ -161,7 +162,7 @@ class IPCHandle:
         """
         fds, self._fds = self._fds, None
         for fd in fds or ():
-            os.close(fd)
+            self._close(fd)
 
     def __bytes__(self) -> bytes:
         return self._data

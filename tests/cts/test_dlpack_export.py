@@ -9,6 +9,7 @@ import threading
 import producers
 import pytest
 from ids import steady
+from immortal import freed_elsewhere
 from producers import CPU, IS_COPIED, READ_ONLY, capsule_name, delete, lasting_counts, peek, take
 
 import usmpy
@@ -209,6 +210,7 @@ def test_dl_device_may_name_the_own_device_and_the_host_view(queue, shown):
         assert tensor.data == x.data_ptr
 
 
+@freed_elsewhere
 def test_the_drivers_own_view_may_be_asked_for_and_comes_back(device, queue):
     x = usmpy.arange(6, dtype="int32", queue=usmpy.Queue(device))
     view = device.dlpack_device

@@ -12,6 +12,7 @@ import traceback
 
 import numpy as np
 import pytest
+from immortal import freed_elsewhere
 
 import usmpy
 
@@ -552,6 +553,7 @@ into(lambda: w[0].__setitem__(..., x[0]), lambda: w.queue.memcpy(w, bytearray(0)
 """
 
 
+@freed_elsewhere
 @pytest.mark.parametrize("expression", [" ".join(text.split()) for text in RESULTS.split(";")])
 def test_what_comes_of_a_failed_task_is_refused(queue, expression):
     x = spoiled(queue)

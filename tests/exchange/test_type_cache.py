@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gc
-import sys
-import sysconfig
 import weakref
 
 import pytest
+from immortal import IMMORTAL
 from producers import Tensor
 from test_routes import TABLE, TableMixin, WithTable
 
@@ -76,8 +75,7 @@ def test_a_remembered_legacy_type_that_learns_the_keyword_is_called_with_it():
 
 
 @pytest.mark.made_if(
-    sys.version_info >= (3, 14) or not sysconfig.get_config_var("Py_GIL_DISABLED"),
-    reason="without the GIL, Python 3.13 makes classes immortal as soon as a thread is started",
+    not IMMORTAL, reason="without the GIL, Python 3.13 makes classes immortal as soon as a thread is started"
 )
 @pytest.mark.not_sanitized("what is freed is kept there for long: no address comes back")
 def test_the_cache_keeps_no_type_alive_and_serves_no_successor_at_its_address():

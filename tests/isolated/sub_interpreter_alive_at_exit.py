@@ -28,7 +28,9 @@ queue.host_task(fail)
 if len(sys.argv) == 1:
     for gil in GILS:
         source, fd = os.pipe()
-        command = [sys.executable, __file__, gil, str(fd)]
+        # From 3.14 on, CPython warns of what is tested here.
+        warnings = ["-W", "ignore:remaining subinterpreters:RuntimeWarning"]
+        command = [sys.executable, *warnings, __file__, gil, str(fd)]
         done = subprocess.run(command, pass_fds=[fd], capture_output=True, text=True, timeout=60, check=False)
         os.close(fd)
         with open(source, "rb") as file:

@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from immortal import IMMORTAL
 
 import usmpy
 from usmpy import _core, selectors
@@ -251,6 +252,8 @@ def check(things, call):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_leave_nothing(things, name):
+    if IMMORTAL and name == "diagnose":
+        pytest.skip("ctypes.CDLL makes a class, which is immortal there")
     check(things, CALLS[name])
 
 
