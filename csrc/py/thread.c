@@ -33,6 +33,17 @@ void usmpy_thread_start(void)
 #endif
 }
 
+#if PY_VERSION_HEX < 0x030C0000
+/* PyThreadState_New crashes there where memory for a state is lacking, so it is asked for what it will take.
+ */
+static PyThreadState *new_state(PyInterpreterState *python)
+{
+    void *room = PyMem_RawMalloc(2 * sizeof(PyThreadState));
+    PyMem_RawFree(room);
+    return room == NULL ? NULL : PyThreadState_New(python);
+}
+#endif
+
 /*
  * Before version 3.12, _xxsubinterpreters checks that a sub-interpreter has one thread state, and runs or
  * ends it with the newest one, under the GIL alone: one that was added in between without the GIL would run
@@ -47,14 +58,14 @@ PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter)
     }
 #if PY_VERSION_HEX < 0x030C0000
     lock_birth();
-    PyThreadState *thread = PyThreadState_New(PyInterpreterState_Main());
+    PyThreadState *thread = new_state(PyInterpreterState_Main());
     unlock_birth();
     if (thread == NULL) {
         return NULL;
     }
     PyEval_RestoreThread(thread);
     for (int i = 0; i < 2 && interpreter->id != 0; i++) {
-        PyThreadState *next = PyThreadState_New(interpreter->python);
+        PyThreadState *next = new_state(interpreter->python);
         if (next != NULL) {
             PyThreadState_Swap(next);
             PyThreadState_Clear(thread);

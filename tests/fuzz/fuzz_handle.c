@@ -26,7 +26,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     original.dims[0] = original.dims[1] = 4;
     original.dims[2] = 4;
     original.dims[3] = 1;
-    usm_handle_seal(&original);
+    HOLDS(usm_handle_seal(&original, &error) == USM_OK);
     return 0;
 }
 
@@ -120,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     change(&input, &given);
     if (given.ndim <= USM_MAX_NDIM) {
-        usm_handle_seal(&given);
+        HOLDS(usm_handle_seal(&given, &error) == USM_OK);
     }
     size_t n = given.size <= sizeof given ? given.size : sizeof given;
     error.text[0] = 0;

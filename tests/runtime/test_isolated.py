@@ -23,6 +23,7 @@ SAID = {
 NOT_SANITIZED = {
     "chain_of_a_million": "the sanitizers need larger stacks",
     "fork_after_kernels": "GCC's AddressSanitizer breaks in the children of busy forks that start threads",
+    "little_memory": "the sanitizers reserve address space",
     "leak_of_submissions": "memory that was freed is kept there for a while",
     "needs_libc_alone": "the sanitizers' libraries are needed there",
 }

@@ -117,7 +117,7 @@ static void export_block(usm_alloc *alloc, usm_share_handle *handle, int *descri
     usm_error error;
     memset(handle, 0, sizeof *handle);
     CHECK_OK(usm_share_export(alloc, handle, descriptors, NULL, NULL, &error));
-    usm_handle_seal(handle);
+    CHECK_OK(usm_handle_seal(handle, &error));
     CHECK_OK(usm_handle_check(handle, descriptors, handle->n_descriptors, &error));
 }
 

@@ -24,34 +24,44 @@
 
 static const char magic[8] = "USMPYIPC";
 
-/* The start of a file as text; empty where it cannot be read. */
-static void read_text(const char *path, char *text, size_t size)
+/*
+ * The start of a file as text; empty where there is none. False, with errno, for want of descriptors or
+ * memory: then nothing is known of the file.
+ */
+static bool read_text(const char *path, char *text, size_t size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = file < 0 ? 0 : read(file, text, size - 1);
+    ssize_t n = file < 0 ? -1 : read(file, text, size - 1);
+    int code = errno;
     text[n < 0 ? 0 : n] = '\0';
     if (file >= 0) {
         close(file);
     }
+    errno = code;
+    return n >= 0 || (code != EMFILE && code != ENFILE && code != ENOMEM);
 }
 
 /*
  * When a process was started, in clock ticks (field 22 of proc_pid_stat(5)); 0: there is no such process, or
- * it has ended and its parent has not waited for it (field 3).
+ * it has ended and its parent has not waited for it (field 3). False, with errno: that cannot be known now.
  */
-static uint64_t start_of(int64_t process)
+static bool start_of(int64_t process, uint64_t *out)
 {
     char path[40], text[1024];
+    *out = 0;
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)process);
-    read_text(path, text, sizeof text);
+    if (!read_text(path, text, sizeof text)) {
+        return false;
+    }
     const char *at = strrchr(text, ')'); /* the end of the name, field 2, which may contain anything */
     if (at != NULL && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0)) {
-        return 0;
+        return true;
     }
     for (int field = 2; field < 22 && at != NULL; field++) {
         at = strchr(at + 1, ' ');
     }
-    return at == NULL ? 0 : strtoull(at, NULL, 10);
+    *out = at == NULL ? 0 : strtoull(at, NULL, 10);
+    return true;
 }
 
 /* Who makes handles: read once a process. */
@@ -62,38 +72,62 @@ static struct {
     uint64_t processes;
 } maker; /* leaf stripe of its address */
 
-static void set_maker(usm_share_handle *handle)
+/* False, with errno, where start_of fails. */
+static bool read_maker(void)
+{
+    struct stat facts = {.st_ino = 0};
+    if (!start_of(getpid(), &maker.started) ||
+        !read_text("/proc/sys/kernel/random/boot_id", maker.boot, sizeof maker.boot)) {
+        return false;
+    }
+    maker.boot[strcspn(maker.boot, "\n")] = '\0';
+    stat("/proc/self/ns/pid", &facts);
+    maker.processes = (uint64_t)facts.st_ino;
+    maker.process = getpid();
+    return true;
+}
+
+static usm_status set_maker(usm_share_handle *handle, usm_error *error)
 {
     usm_leaf *leaf = usm_leaf_of(&maker);
     pthread_mutex_lock(&leaf->mutex);
-    if (maker.process != getpid()) {
-        maker.process = getpid();
-        maker.started = start_of(maker.process);
-        read_text("/proc/sys/kernel/random/boot_id", maker.boot, sizeof maker.boot);
-        maker.boot[strcspn(maker.boot, "\n")] = '\0';
-        struct stat facts = {.st_ino = 0};
-        stat("/proc/self/ns/pid", &facts);
-        maker.processes = (uint64_t)facts.st_ino;
+    bool known = maker.process == getpid() || read_maker();
+    int code = errno;
+    if (known) {
+        memcpy(handle->boot, maker.boot, sizeof handle->boot);
+        handle->process = maker.process;
+        handle->started = maker.started;
+        handle->processes = maker.processes;
     }
-    memcpy(handle->boot, maker.boot, sizeof handle->boot);
-    handle->process = maker.process;
-    handle->started = maker.started;
-    handle->processes = maker.processes;
     pthread_mutex_unlock(&leaf->mutex);
+    return known
+               ? USM_OK
+               : usm_error_set(error, USM_MEMORY,
+                               "cannot read in /proc what a handle says of its process: %s", strerror(code));
 }
 
 bool usm_handle_is_own(const usm_share_handle *handle)
 {
     usm_share_handle own;
-    set_maker(&own);
-    return handle->process == own.process && handle->started == own.started;
+    usm_error error;
+    bool known = set_maker(&own, &error) == USM_OK;
+    if (!known) {
+        usm_error_clear(&error);
+    }
+    return known && handle->process == own.process && handle->started == own.started;
 }
 
 bool usm_handle_maker_ended(const usm_share_handle *handle)
 {
     usm_share_handle own;
-    set_maker(&own);
-    return handle->processes == own.processes && start_of(handle->process) != handle->started;
+    usm_error error;
+    uint64_t started;
+    if (set_maker(&own, &error) != USM_OK) {
+        usm_error_clear(&error);
+        return false;
+    }
+    return handle->processes == own.processes && start_of(handle->process, &started) &&
+           started != handle->started;
 }
 
 static size_t size_of(const usm_share_handle *handle)
@@ -113,13 +147,14 @@ static uint64_t check_of(const usm_share_handle *handle)
     return hash;
 }
 
-void usm_handle_seal(usm_share_handle *handle)
+usm_status usm_handle_seal(usm_share_handle *handle, usm_error *error)
 {
+    usm_status status = set_maker(handle, error);
     memcpy(handle->magic, magic, sizeof magic);
     handle->version = VERSION;
     handle->size = (uint32_t)size_of(handle);
-    set_maker(handle);
     handle->check = check_of(handle);
+    return status;
 }
 
 usm_status usm_handle_read(const void *bytes, size_t n, usm_share_handle *handle, usm_error *error)
@@ -146,7 +181,9 @@ usm_status usm_handle_read(const void *bytes, size_t n, usm_share_handle *handle
         handle->device[sizeof handle->device - 1] != '\0') {
         return usm_error_set(error, USM_VALUE, "the handle was changed after it was made: its check differs");
     }
-    set_maker(&here);
+    if (set_maker(&here, error) != USM_OK) {
+        return USM_MEMORY;
+    }
     if (memcmp(handle->boot, here.boot, sizeof here.boot) != 0) {
         return usm_error_set(
             error, USM_VALUE,
@@ -186,6 +223,24 @@ static usm_status dead(const usm_share_handle *handle, usm_error *error)
         (long long)handle->process);
 }
 
+/* Why there is no descriptor of the process: what errno was, 0 for another process of its number. */
+static usm_status not_there(const usm_share_handle *handle, int code, usm_error *error)
+{
+    switch (code) {
+        case ENOSYS:
+            return usm_error_set(
+                error, USM_BUFFER,
+                "this kernel has no pidfd_open: call from_bytes(data, fds) with the descriptors");
+        case EMFILE:
+        case ENFILE:
+        case ENOMEM:
+            return usm_error_set(error, USM_MEMORY, "cannot take descriptors of process %lld: %s",
+                                 (long long)handle->process, strerror(code));
+        default:
+            return dead(handle, error);
+    }
+}
+
 static usm_status take(const usm_share_handle *handle, int process, uint32_t i, int *out, usm_error *error)
 {
     *out = (int)syscall(SYS_pidfd_getfd, process, handle->descriptors[i], 0); /* close-on-exec */
@@ -200,8 +255,8 @@ static usm_status take(const usm_share_handle *handle, int process, uint32_t i, 
             "opened it",
             (long long)handle->process);
     }
-    if (code == ESRCH) {
-        return dead(handle, error);
+    if (code == ESRCH || code == EMFILE || code == ENFILE || code == ENOMEM) {
+        return not_there(handle, code, error);
     }
     return usm_error_set(
         error, USM_BUFFER,
@@ -221,15 +276,13 @@ usm_status usm_handle_fetch(const usm_share_handle *handle, int *out, usm_error 
     }
     int process = (int)syscall(SYS_pidfd_open, (pid_t)handle->process, 0);
     /* The number may be that of a later process; one that the descriptor refers to keeps its own. */
-    if (process < 0 || start_of(handle->process) != handle->started) {
-        bool missing = process < 0 && errno == ENOSYS;
+    uint64_t started = 0;
+    int code = process < 0 || !start_of(handle->process, &started) ? errno : 0;
+    if (code != 0 || started != handle->started) {
         if (process >= 0) {
             close(process);
         }
-        return missing ? usm_error_set(error, USM_BUFFER,
-                                       "this kernel has no pidfd_open: call from_bytes(data, fds) with the "
-                                       "descriptors")
-                       : dead(handle, error);
+        return not_there(handle, code, error);
     }
     for (; n < handle->n_descriptors && status == USM_OK; n++) {
         status = take(handle, process, n, &out[n], error);

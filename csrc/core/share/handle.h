@@ -52,17 +52,17 @@ typedef struct usm_share_handle {
 
 /*
  * Sets what says where the handle was made, its size and the check; everything else is set, and what is not
- * used is 0.
+ * used is 0. USM_MEMORY: descriptors or memory are lacking to read it.
  */
-void usm_handle_seal(usm_share_handle *handle);
+usm_status usm_handle_seal(usm_share_handle *handle, usm_error *error);
 /*
  * Copies the bytes of a handle. USM_VALUE, which says why: no handle, another version, truncated, damaged, or
- * made before the machine was started.
+ * made before the machine was started. USM_MEMORY as above.
  */
 usm_status usm_handle_read(const void *bytes, size_t n, usm_share_handle *handle, usm_error *error);
 /* Whether the array's type and layout are those of an array, and all of its elements lie in the block. */
 bool usm_handle_is_within(const usm_share_handle *handle);
-/* Whether this process made the handle, and not a process that it was forked from. */
+/* Whether this process made the handle, and not a process that it was forked from. False if not known. */
 bool usm_handle_is_own(const usm_share_handle *handle);
 /* Whether the process that made the handle has ended. False where that cannot be known (containers). */
 bool usm_handle_maker_ended(const usm_share_handle *handle);
@@ -70,7 +70,8 @@ bool usm_handle_maker_ended(const usm_share_handle *handle);
 /*
  * Duplicates of the descriptors of a handle whose bytes came without them, taken from its exporter
  * (pidfd_getfd): n_descriptors in `out`, close-on-exec, the caller's. USM_VALUE: the exporter has ended, or
- * has closed the handle. USM_BUFFER: the kernel does not let this process do so.
+ * has closed the handle. USM_BUFFER: the kernel does not let this process do so. USM_MEMORY: this process
+ * has as many descriptors as it may have.
  */
 usm_status usm_handle_fetch(const usm_share_handle *handle, int *out, usm_error *error);
 /* USM_VALUE if these are not the handle's descriptors. */

@@ -384,7 +384,9 @@ usm_status usm_completion_start(usm_error *error)
     pthread_mutex_lock(&thread.lock);
     bool runs = start_locked();
     pthread_mutex_unlock(&thread.lock);
-    return runs ? USM_OK : usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
+    return runs
+               ? USM_OK
+               : usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u and ulimit -v");
 }
 
 bool usm_completion_stop(void)

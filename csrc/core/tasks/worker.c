@@ -173,9 +173,10 @@ usm_status usm_worker_announce(usm_worker *worker, const char *backend, usm_erro
     bool enough = worker->threads > 0 || add_thread(worker);
     worker->tasks += enough;
     pthread_mutex_unlock(&worker->lock);
-    return enough ? USM_OK
-                  : usm_error_driver(error, USM_DRIVER, backend, 0, "",
-                                     "the system refused a thread for this queue; see ulimit -u");
+    return enough
+               ? USM_OK
+               : usm_error_driver(error, USM_DRIVER, backend, 0, "",
+                                  "the system refused a thread for this queue; see ulimit -u and ulimit -v");
 }
 
 void usm_worker_put(usm_worker *worker, usm_work *work)

@@ -93,7 +93,10 @@ static PyObject *share_export(usmpy_state *state, PyObject *const *arguments)
     usm_device_text(device, handle.device, sizeof handle.device);
     memcpy(handle.dims, usmpy_shape(array), length);
     memcpy(handle.dims + array->ndim, usmpy_strides(array), length);
-    usm_handle_seal(&handle);
+    if (usmpy_check(state, usm_handle_seal(&handle, &error), &error) < 0) {
+        usm_descriptors_close(descriptors, handle.n_descriptors);
+        return NULL;
+    }
     usmpy_trace_export(array, HANDLE);
     PyObject *tuple = tuple_of(descriptors, handle.n_descriptors);
     PyObject *result = tuple == NULL ? NULL : Py_BuildValue("(y#N)", &handle, (Py_ssize_t)handle.size, tuple);
