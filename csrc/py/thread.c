@@ -34,8 +34,7 @@ void usmpy_thread_start(void)
 }
 
 #if PY_VERSION_HEX < 0x030C0000
-/* PyThreadState_New crashes there where memory for a state is lacking, so it is asked for what it will take.
- */
+/* PyThreadState_New crashes there without memory for a state, so what it will take is asked for first. */
 static PyThreadState *new_state(PyInterpreterState *python)
 {
     void *room = PyMem_RawMalloc(2 * sizeof(PyThreadState));
