@@ -141,7 +141,7 @@ def run(version: str, chosen: list[str], arguments: argparse.Namespace) -> bool:
     results = [subprocess.run(command, cwd=tree, env=environment).returncode for command in commands]
     text = "\n".join(path.read_text(errors="replace") for path in sorted(logs.glob("tsan.*")))
     reports = [report for report in text.split("=" * 18) if "WARNING: ThreadSanitizer" in report]
-    ours = [report for report in reports if "usmpy/_core" in report or "csrc/" in report]
+    ours = [report for report in reports if "(_core.cpython" in report]  # a frame's library
     if arguments.tsan:
         others = f"{len(reports) - len(ours)} of CPython alone"
         print(*reports, f"{len(ours)} reports of ThreadSanitizer, and {others}", sep="\n", flush=True)

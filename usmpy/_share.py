@@ -46,7 +46,7 @@ class IPCHandle:
 
     _data: bytes
     _fds: tuple[int, ...] | None  # None once closed
-    _close = staticmethod(os.close)  # while the process ends, the module's own names may be None
+    _close_descriptor = staticmethod(os.close)  # while the process ends, the module's own names may be None
 
     def __init__(self) -> None:
         raise TypeError("IPCHandle() cannot be called; use x.get_ipc_handle() or IPCHandle.from_bytes(data)")
@@ -83,6 +83,8 @@ class IPCHandle:
             machine; the descriptors are not the handle's; or the exporter has ended or closed the handle.
         BufferError
             The kernel does not let this process take descriptors of the other one (ptrace_scope).
+        MemoryError
+            This process has as many descriptors as it may have (``ulimit -n``).
         TypeError
             An argument is of another type.
 
@@ -162,7 +164,7 @@ class IPCHandle:
         """
         fds, self._fds = self._fds, None
         for fd in fds or ():
-            self._close(fd)
+            self._close_descriptor(fd)
 
     def __bytes__(self) -> bytes:
         return self._data

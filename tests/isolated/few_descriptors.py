@@ -50,7 +50,7 @@ def exhausted(call, *arguments):
             os.close(file)
 
 
-def read_nothing_of_it(data):
+def read_other(data):
     """A handle is refused, not believed to come from another machine or from a process that has ended."""
     refused(usmpy.IPCHandle.from_bytes, data)
 
@@ -77,10 +77,10 @@ x = usmpy.arange(1_000_000, device="host")
 usmpy.Queue("host").host_task(len, "").wait()
 settled({**_core._live_counts(), "events": 0})  # the worker has released the task
 before = _core._live_counts()
-exhausted(read_nothing_of_it, data)  # the first handle of this process
+exhausted(read_other, data)  # the first handle of this process
 handle = usmpy.share(x).get_ipc_handle()
 shared = handle.open()
-exhausted(read_nothing_of_it, data)  # what is known of this process is known by now
+exhausted(read_other, data)  # what is known of this process is known by now
 exhausted(use, x, shared, handle)
 with contextlib.suppress(BufferError):  # the kernel's rules, not a lack
     assert usmpy.IPCHandle.from_bytes(data).open().tolist() == [0, 1, 2, 3, 4, 5]

@@ -11,7 +11,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* A backend with the host's entries, whose driver shares memory as files and counts the calls. */
 static _Atomic int n_open, n_signals, n_waits;
@@ -371,6 +373,46 @@ static void threads_that_open_at_once(void)
     }
 }
 
+/* A process that cannot look at the exporter does not take it for one that has ended, whose order is void. */
+static void nothing_is_known_without_descriptors(void)
+{
+    usm_share_handle handle, read;
+    int descriptors[USM_HANDLE_DESCRIPTORS];
+    usm_error error;
+    usm_place *place = new_place();
+    usm_alloc *alloc = new_shared(place, 100);
+    export_block(alloc, &handle, descriptors);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) { /* which knows nothing of itself yet either */
+        struct rlimit all, none;
+        getrlimit(RLIMIT_NOFILE, &all);
+        none = (struct rlimit){.rlim_cur = 0, .rlim_max = all.rlim_max};
+        setrlimit(RLIMIT_NOFILE, &none);
+        CHECK_EQ(usm_handle_read(&handle, handle.size, &read, &error), USM_MEMORY);
+        CHECK(!usm_handle_is_own(&handle));
+        setrlimit(RLIMIT_NOFILE, &all);
+        CHECK_OK(usm_handle_read(&handle, handle.size, &read, &error));
+        setrlimit(RLIMIT_NOFILE, &none);
+        CHECK_OK(usm_handle_read(&handle, handle.size, &read, &error));
+        CHECK(!usm_handle_maker_ended(&handle));
+        CHECK_EQ(usm_handle_fetch(&handle, descriptors, &error), USM_MEMORY);
+        setrlimit(RLIMIT_NOFILE, &all);
+        CHECK(!usm_handle_maker_ended(&handle));
+        handle.started++; /* another process of that number */
+        CHECK(usm_handle_maker_ended(&handle));
+        CHECK_EQ(usm_handle_fetch(&handle, descriptors, &error), USM_VALUE);
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    usm_descriptors_close(descriptors, handle.n_descriptors);
+    usm_alloc_release(alloc);
+    CHECK_EQ(usm_share_sweep(), 0);
+    usm_context_release(place->context);
+}
+
 int main(void)
 {
     watchdog(60);
@@ -383,5 +425,6 @@ int main(void)
     RUN_SETTLED(a_refused_open_leaves_nothing);
     RUN_SETTLED(arrays_of_handles);
     RUN_SETTLED(threads_that_open_at_once);
+    RUN_SETTLED(nothing_is_known_without_descriptors);
     return 0;
 }

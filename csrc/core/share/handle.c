@@ -24,9 +24,15 @@
 
 static const char magic[8] = "USMPYIPC";
 
+/* Whether a call failed for want of descriptors or memory, and may succeed later. */
+static bool is_lack(int code)
+{
+    return code == EMFILE || code == ENFILE || code == ENOMEM;
+}
+
 /*
- * The start of a file as text; empty where there is none. False, with errno, for want of descriptors or
- * memory: then nothing is known of the file.
+ * The start of a file as text; empty where there is none. False, with errno, where is_lack(errno): then
+ * nothing is known of the file.
  */
 static bool read_text(const char *path, char *text, size_t size)
 {
@@ -38,7 +44,7 @@ static bool read_text(const char *path, char *text, size_t size)
         close(file);
     }
     errno = code;
-    return n >= 0 || (code != EMFILE && code != ENFILE && code != ENOMEM);
+    return n >= 0 || !is_lack(code);
 }
 
 /*
@@ -106,27 +112,28 @@ static usm_status set_maker(usm_share_handle *handle, usm_error *error)
                                "cannot read in /proc what a handle says of its process: %s", strerror(code));
 }
 
-bool usm_handle_is_own(const usm_share_handle *handle)
+/* set_maker for those who need not know why it failed. */
+static bool is_known(usm_share_handle *own)
 {
-    usm_share_handle own;
     usm_error error;
-    bool known = set_maker(&own, &error) == USM_OK;
+    bool known = set_maker(own, &error) == USM_OK;
     if (!known) {
         usm_error_clear(&error);
     }
-    return known && handle->process == own.process && handle->started == own.started;
+    return known;
+}
+
+bool usm_handle_is_own(const usm_share_handle *handle)
+{
+    usm_share_handle own;
+    return is_known(&own) && handle->process == own.process && handle->started == own.started;
 }
 
 bool usm_handle_maker_ended(const usm_share_handle *handle)
 {
     usm_share_handle own;
-    usm_error error;
     uint64_t started;
-    if (set_maker(&own, &error) != USM_OK) {
-        usm_error_clear(&error);
-        return false;
-    }
-    return handle->processes == own.processes && start_of(handle->process, &started) &&
+    return is_known(&own) && handle->processes == own.processes && start_of(handle->process, &started) &&
            started != handle->started;
 }
 
@@ -226,19 +233,15 @@ static usm_status dead(const usm_share_handle *handle, usm_error *error)
 /* Why there is no descriptor of the process: what errno was, 0 for another process of its number. */
 static usm_status not_there(const usm_share_handle *handle, int code, usm_error *error)
 {
-    switch (code) {
-        case ENOSYS:
-            return usm_error_set(
-                error, USM_BUFFER,
-                "this kernel has no pidfd_open: call from_bytes(data, fds) with the descriptors");
-        case EMFILE:
-        case ENFILE:
-        case ENOMEM:
-            return usm_error_set(error, USM_MEMORY, "cannot take descriptors of process %lld: %s",
-                                 (long long)handle->process, strerror(code));
-        default:
-            return dead(handle, error);
+    if (is_lack(code)) {
+        return usm_error_set(error, USM_MEMORY, "cannot take descriptors of process %lld: %s",
+                             (long long)handle->process, strerror(code));
     }
+    return code == ENOSYS
+               ? usm_error_set(
+                     error, USM_BUFFER,
+                     "this kernel has no pidfd_open: call from_bytes(data, fds) with the descriptors")
+               : dead(handle, error);
 }
 
 static usm_status take(const usm_share_handle *handle, int process, uint32_t i, int *out, usm_error *error)
@@ -255,7 +258,7 @@ static usm_status take(const usm_share_handle *handle, int process, uint32_t i, 
             "opened it",
             (long long)handle->process);
     }
-    if (code == ESRCH || code == EMFILE || code == ENFILE || code == ENOMEM) {
+    if (code == ESRCH || is_lack(code)) {
         return not_there(handle, code, error);
     }
     return usm_error_set(
