@@ -214,11 +214,9 @@ class Build(build_ext):
     def compile_smaller(self):
         """Compiles some files for size, which makes a wheel a quarter smaller.
 
-        Most of csrc/core and csrc/py runs in nanoseconds and keeps -O3. The loops of the host's casts and
-        built-in kernels (LOOP_FILES) are vectorised without a second copy of each. Backends of drivers gain
-        nothing from -O3 beside the driver's own calls. Files that run rarely (RARE_FILES) are as small as
-        possible. Loops of operations stay out of the link-time optimisation; those for x86 processors
-        without AVX2, which are rare, are small.
+        The loops of the host's casts and built-in kernels (LOOP_FILES) are vectorised without a second copy
+        of each. Files that run rarely (RARE_FILES) are as small as possible. Loops of operations stay out of
+        the link-time optimisation; those for x86 processors without AVX2, which are rare, are small.
         """
         compile_one = self.compiler._compile
 
@@ -229,8 +227,6 @@ class Build(build_ext):
                 options = [*options, *(["-Os"] if is_spare else LOOPS), *apart]
             elif source in RARE_FILES:
                 options = [*options, "-Os"]
-            elif "/backends/" in source and "/host/" not in source:
-                options = [*options, "-O2"]
             compile_one(target, source, extension, arguments, options, macros)
 
         self.compiler._compile = compile_by_file
@@ -267,7 +263,7 @@ if not sys.platform.startswith("linux"):
     )
 
 # GCC: vectorised, but without a second vectorised loop for the remainder.
-LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-epilogues-nomask=0"]
+LOOPS = ["-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-epilogues-nomask=0"]
 
 # The loops of operations are called by pointers: link-time optimisation, and Python's own -fwrapv, only make
 # their vectors worse (sums take up to twice as long).
@@ -319,13 +315,13 @@ compile_args = [
 compile_args += ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 # Link-time optimisation inlines calls between the core and csrc/py, each a few of the tens of nanoseconds
 # that a short call takes. Wheels have no debug symbols.
-compile_args += ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-g0"]
+compile_args += ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O2", "-g0"]
 if os.environ.get("USMPY_WERROR") == "1":
     compile_args.append("-Werror")
 compile_args += os.environ.get("USMPY_CFLAGS", "").split()
 # With make, GCC optimises several parts at a time; without it, one part, since GCC would warn.
 LTO = [["-flto=auto"]] if shutil.which("make") else [["-flto", "-flto-partition=one"], ["-flto=auto"]]
-link_args = ["-Wl,--as-needed", *(["-O1", "-g"] if DEBUG else ["-O3", "-g0"])]
+link_args = ["-Wl,--as-needed", *(["-O1", "-g"] if DEBUG else ["-O2", "-g0"])]
 if not (DEBUG or TESTING):
     link_args.append("-s")  # names of static functions: 27 kB of a wheel
 link_args += os.environ.get("USMPY_LDFLAGS", "").split()

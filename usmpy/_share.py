@@ -8,7 +8,7 @@ from . import _core
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from typing_extensions import Buffer, Self
 
@@ -46,7 +46,6 @@ class IPCHandle:
 
     _data: bytes
     _fds: tuple[int, ...] | None  # None once closed
-    _close_descriptor = staticmethod(os.close)  # while the process ends, the module's own names may be None
 
     def __init__(self) -> None:
         raise TypeError("IPCHandle() cannot be called; use x.get_ipc_handle() or IPCHandle.from_bytes(data)")
@@ -58,6 +57,11 @@ class IPCHandle:
         handle._data = data
         handle._fds = fds
         return handle
+
+    @staticmethod
+    def _close_descriptor(fd: int, close: Callable[[int], None] = os.close) -> None:
+        """Close it, also while the process ends, when names of this module may be None."""
+        close(fd)
 
     @classmethod
     def from_bytes(cls, data: Buffer, fds: Sequence[int] | None = None) -> Self:
