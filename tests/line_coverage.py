@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -276,7 +277,7 @@ def pytest_sessionfinish(session: Any) -> None:
 def record(tests: str, sample: int, limit: float) -> None:
     """Runs the tests of one argument over the build with marks."""
     name = re.sub(r"\W+", "-", tests.removeprefix("tests/"))
-    marks = PLACE / "marks.bin"
+    marks = PLACE / f"{name}.bin"
     marks.unlink(missing_ok=True)
     MARKS.mkdir(exist_ok=True)
     environment = {
@@ -298,6 +299,7 @@ def record(tests: str, sample: int, limit: float) -> None:
         (PLACE / f"{name}.log").write_text(done.stdout)
     except subprocess.TimeoutExpired:
         last = [f"no end after {limit:g} s"]
+    marks.unlink(missing_ok=True)
     print(f"{tests}: {' '.join(last)} ({time.monotonic() - began:.0f} s)", flush=True)
 
 
@@ -387,6 +389,7 @@ def main() -> int:
     )
     parser.add_argument("--sample", type=int, default=1_000_000, help="parameters of one test and device")
     parser.add_argument("--timeout", type=float, default=7200, help="seconds for each argument")
+    parser.add_argument("--jobs", type=int, default=1, help="arguments that run at a time")
     parser.add_argument("--fresh", action="store_true", help="forget the build and the results")
     parser.add_argument("--report", action="store_true", help="only print the table")
     parser.add_argument("--lines", action="store_true", help="list the uncovered lines")
@@ -395,8 +398,9 @@ def main() -> int:
         shutil.rmtree(PLACE, ignore_errors=True)
     if not options.report:
         build_marked()
-        for tests in options.tests or [f"tests/{name}" for name in FOLDERS.split()]:
-            record(tests, options.sample, options.timeout)
+        every = options.tests or [f"tests/{name}" for name in FOLDERS.split()]
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(lambda tests: record(tests, options.sample, options.timeout), every))
     report(options.lines)
     return 0
 

@@ -4,11 +4,12 @@
     python tests/mutants.py --count 1000               draws mutants evenly over files, and runs them
     python tests/mutants.py --count 1000               again: goes on where it was stopped
     python tests/mutants.py --files csrc/core/share    of these files alone
-    python tests/mutants.py --minutes 60               stops after the mutant that runs then
+    python tests/mutants.py --minutes 60               stops after the mutants that run then
+    python tests/mutants.py --jobs 2                   two at a time
     python tests/mutants.py --again                    runs the survivors again, with the tests of today
     python tests/mutants.py --report                   prints the tables of docs/reliability.md
 
-build/mutants holds what a later run uses again: a copy of the tree with a build (USMPY_TESTING=1), and the
+build/mutants holds what a later run uses again: copies of the tree with a build (USMPY_TESTING=1), and the
 result of each mutant (results.json), by its file, line and change. A change of the sources needs --fresh.
 
 A mutant changes one operator, constant, condition, lock or count. It is compiled and linked with the other
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -33,6 +35,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,6 +49,7 @@ LEFT_OUT = ("csrc/kernels/", "csrc/backends/fault/", "csrc/backends/minimal/", "
 FIRST_TESTS = 10
 MOST_TESTS = 40
 CONTROL = 25
+NOT_COUNTED = ("same", "does not compile")
 # (pattern, replacements): each pattern has one group, which is replaced.
 CHANGES: list[tuple[str, str, list[str]]] = [
     ("comparison", r"[\w\])]\s(==)\s", ["!="]),
@@ -167,7 +171,7 @@ class Tests:
     """Runs tests over the build in a tree."""
 
     def __init__(self, tree: pathlib.Path) -> None:
-        self.log = PLACE / "pytest.log"
+        self.log = tree.with_suffix(".log")
         self.server = subprocess.Popen(
             [sys.executable, tree / "tests" / "mutants.py", "--serve"],
             cwd=tree,
@@ -204,8 +208,8 @@ class Tests:
 class Workshop:
     """The build whose objects are exchanged one at a time."""
 
-    def __init__(self) -> None:
-        self.tree = PLACE / "plain"
+    def __init__(self, number: int) -> None:
+        self.tree = PLACE / f"plain{number}"
         self.compile: dict[str, list[str]] = {}
         for command in build(self.tree, "-O1 -g0"):
             if "-c" in command:
@@ -214,7 +218,7 @@ class Workshop:
                 self.link = command
         self.includers = self.read_includers()
         self.tests = Tests(self.tree)
-        self.changed = PLACE / "changed.txt"  # names the source that is changed now
+        self.changed = self.tree.with_suffix(".txt")  # names the source that is changed now
         if self.changed.exists():  # the last run was killed
             self.restore(self.changed.read_text())
 
@@ -325,7 +329,7 @@ def tables(results: dict[str, str]) -> str:
     survivors = []
     for name, result in sorted(results.items()):
         outcome = "found" if result.startswith("found") else result
-        if outcome in ("same", "does not compile"):
+        if outcome in NOT_COUNTED:
             continue
         if outcome == "survived" and name in equivalent:
             outcome = "equivalent"
@@ -347,6 +351,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="mutants, those of earlier runs included")
     parser.add_argument("--files", nargs="+", default=[], metavar="PATH", help="folders or files of csrc")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop then")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--fresh", action="store_true", help="forget the build and the results")
     parser.add_argument("--again", action="store_true", help="run the survivors of earlier runs again")
@@ -368,21 +373,54 @@ def main() -> int:
     known = TestsByLine()
     if not known.results:
         sys.exit("which test executes which line is not known: run tests/line_coverage.py first")
-    workshop = Workshop()
+    mutants = iter(draw(known.lines(), options.files, options.seed))
     tried = 0
-    for mutant in draw(known.lines(), options.files, options.seed):
-        if tried >= options.count or time.monotonic() > until:
-            break
-        if mutant.name not in results or (options.again and results[mutant.name] == "survived"):
-            tests = chosen_tests(mutant, known)
-            if not tests:
-                continue  # executed while tests were collected, or by tests that failed
-            results[mutant.name] = workshop.try_one(mutant, tests)
-            path.write_text(json.dumps(results, indent=0))
-            print(f"{tried + 1}: {mutant.name}: {results[mutant.name]}", flush=True)
-            if tried % CONTROL == CONTROL - 1 and results[mutant.name].startswith("found"):
+    lock = threading.Lock()  # of all three, and of the file
+
+    def next_mutant() -> tuple[Mutant, list[tuple[str, float]]] | None:
+        nonlocal tried
+        for mutant in mutants:
+            if tried >= options.count or time.monotonic() > until:
+                return None
+            done = results.get(mutant.name)
+            if done is None or (options.again and done == "survived"):
+                if tests := chosen_tests(
+                    mutant, known
+                ):  # none: executed while tests were collected, or failed
+                    tried += 1
+                    return mutant, tests
+            else:
+                tried += done not in NOT_COUNTED
+        return None
+
+    def work(workshop: Workshop) -> None:
+        nonlocal tried
+        ran = 0
+        while True:
+            with lock:
+                if (chosen := next_mutant()) is None:
+                    return
+            mutant, tests = chosen
+            result = workshop.try_one(mutant, tests)
+            with lock:
+                results[mutant.name] = result
+                tried -= result in NOT_COUNTED
+                path.write_text(json.dumps(results, indent=0))
+                print(f"{tried}: {mutant.name}: {result}", flush=True)
+            ran += 1
+            if ran % CONTROL == 0 and result.startswith("found"):
                 workshop.control(tests[:FIRST_TESTS])
-        tried += results[mutant.name] not in ("same", "does not compile")
+
+    def work_or_stop(workshop: Workshop) -> None:
+        nonlocal until
+        try:
+            work(workshop)
+        except BaseException:
+            until = 0  # for the others too
+            raise
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(work_or_stop, [Workshop(number) for number in range(options.jobs)]))
     print(tables(results))
     return 0
 
