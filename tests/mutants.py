@@ -384,9 +384,8 @@ def main() -> int:
                 return None
             done = results.get(mutant.name)
             if done is None or (options.again and done == "survived"):
-                if tests := chosen_tests(
-                    mutant, known
-                ):  # none: executed while tests were collected, or failed
+                # None: it is executed while tests are collected, or by tests that fail.
+                if tests := chosen_tests(mutant, known):
                     tried += 1
                     return mutant, tests
             else:
