@@ -3,6 +3,7 @@
     python tests/line_coverage.py tests/cts tests/share     runs these tests, and prints the table
     python tests/line_coverage.py                           the suite, but documents, style and GPUs
     python tests/line_coverage.py "tests/cts -k cuda"       the same with options of pytest
+    python tests/line_coverage.py "tests/faults/sweep.py cuda"    a program: its lines count, as no test's
     python tests/line_coverage.py --sample 2 ...            at most 2 of the parameters of a test and a device
     python tests/line_coverage.py --report [--lines]        prints the table again, with the uncovered lines
 
@@ -277,6 +278,8 @@ def pytest_sessionfinish(session: Any) -> None:
 def record(tests: str, sample: int, limit: float) -> None:
     """Runs the tests of one argument over the build with marks."""
     name = re.sub(r"\W+", "-", tests.removeprefix("tests/"))
+    words = shlex.split(tests)
+    is_program = words[0].endswith(".py") and not pathlib.Path(words[0]).name.startswith("test_")
     marks = PLACE / f"{name}.bin"
     marks.unlink(missing_ok=True)
     MARKS.mkdir(exist_ok=True)
@@ -290,8 +293,10 @@ def record(tests: str, sample: int, limit: float) -> None:
         "USMPY_MARKS_SAMPLE": str(sample),
         "COVERAGE_FILE": str(PLACE / f"python.{name}"),
     }
-    command = [sys.executable, "-m", "coverage", "run", f"--source={TREE / 'usmpy'}", "-m", "pytest", "-q"]
-    command += ["-p", "line_coverage", "-p", "no:cacheprovider", "--hypothesis-seed=1", *shlex.split(tests)]
+    command = [sys.executable, "-m", "coverage", "run", f"--source={TREE / 'usmpy'}"]
+    if not is_program:
+        command += "-m pytest -q -p line_coverage -p no:cacheprovider --hypothesis-seed=1".split()
+    command += words
     began = time.monotonic()
     try:
         done = run(command, cwd=TREE, env=environment, timeout=limit)
@@ -299,6 +304,15 @@ def record(tests: str, sample: int, limit: float) -> None:
         (PLACE / f"{name}.log").write_text(done.stdout)
     except subprocess.TimeoutExpired:
         last = [f"no end after {limit:g} s"]
+    if is_program:
+        addresses = np.load(BLOCKS)["addresses"]
+        np.savez_compressed(
+            MARKS / f"{name}.npz",
+            names=np.array([], str),
+            seconds=np.array([]),
+            tests_of=np.full((len(addresses), 0), -1, np.int32),
+            executed=np.fromfile(marks, np.uint8)[addresses] != 0,
+        )
     marks.unlink(missing_ok=True)
     print(f"{tests}: {' '.join(last)} ({time.monotonic() - began:.0f} s)", flush=True)
 
