@@ -295,7 +295,7 @@ def record(tests: str, sample: int, limit: float) -> None:
     }
     command = [sys.executable, "-m", "coverage", "run", f"--source={TREE / 'usmpy'}"]
     if not is_program:
-        command += "-m pytest -q -p line_coverage -p no:cacheprovider --hypothesis-seed=1".split()
+        command += shlex.split("-m pytest -q -p line_coverage -p no:cacheprovider --hypothesis-seed=1")
     command += words
     began = time.monotonic()
     try:
