@@ -3,7 +3,9 @@
     python tests/line_coverage.py tests/cts tests/share     runs these tests, and prints the table
     python tests/line_coverage.py                           the suite, but documents, style and GPUs
     python tests/line_coverage.py "tests/cts -k cuda"       the same with options of pytest
-    python tests/line_coverage.py "tests/faults/sweep.py cuda"    a program: its lines count, as no test's
+    python tests/line_coverage.py "tests/faults/sweep.py cuda" "NAME=1 tests/cts"
+                                                            a program, and tests with a variable of the
+                                                            environment: for tests/mutants.py no test's
     python tests/line_coverage.py --sample 2 ...            at most 2 of the parameters of a test and a device
     python tests/line_coverage.py --report [--lines]        prints the table again, with the uncovered lines
 
@@ -21,6 +23,7 @@ from __future__ import annotations
 import argparse
 import collections
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
@@ -279,8 +282,10 @@ def record(tests: str, sample: int, limit: float) -> None:
     """Runs the tests of one argument over the build with marks."""
     name = re.sub(r"\W+", "-", tests.removeprefix("tests/"))
     words = shlex.split(tests)
+    variables = dict(word.split("=", 1) for word in itertools.takewhile(lambda word: "=" in word, words))
+    words = words[len(variables) :]
     is_program = words[0].endswith(".py") and not pathlib.Path(words[0]).name.startswith("test_")
-    marks = PLACE / f"{name}.bin"
+    marks, result = PLACE / f"{name}.bin", MARKS / f"{name}.npz"
     marks.unlink(missing_ok=True)
     MARKS.mkdir(exist_ok=True)
     environment = {
@@ -289,9 +294,10 @@ def record(tests: str, sample: int, limit: float) -> None:
         "PYTHONDONTWRITEBYTECODE": "1",
         "USMPY_MARKS": str(marks),
         "USMPY_MARKS_BLOCKS": str(BLOCKS),
-        "USMPY_MARKS_RESULT": str(MARKS / f"{name}.npz"),
+        "USMPY_MARKS_RESULT": str(result),
         "USMPY_MARKS_SAMPLE": str(sample),
         "COVERAGE_FILE": str(PLACE / f"python.{name}"),
+        **variables,
     }
     command = [sys.executable, "-m", "coverage", "run", f"--source={TREE / 'usmpy'}"]
     if not is_program:
@@ -305,16 +311,19 @@ def record(tests: str, sample: int, limit: float) -> None:
     except subprocess.TimeoutExpired:
         last = [f"no end after {limit:g} s"]
     if is_program:
-        addresses = np.load(BLOCKS)["addresses"]
-        np.savez_compressed(
-            MARKS / f"{name}.npz",
-            names=np.array([], str),
-            seconds=np.array([]),
-            tests_of=np.full((len(addresses), 0), -1, np.int32),
-            executed=np.fromfile(marks, np.uint8)[addresses] != 0,
-        )
+        save_lines(result, np.fromfile(marks, np.uint8)[np.load(BLOCKS)["addresses"]] != 0)
+    elif variables:
+        save_lines(result, np.load(result)["executed"])
     marks.unlink(missing_ok=True)
     print(f"{tests}: {' '.join(last)} ({time.monotonic() - began:.0f} s)", flush=True)
+
+
+def save_lines(result: pathlib.Path, executed: Any) -> None:
+    """Saves which blocks were executed, by no test that is known."""
+    none = np.full((len(executed), 0), -1, np.int32)
+    np.savez_compressed(
+        result, executed=executed, tests_of=none, names=np.array([], str), seconds=np.array([])
+    )
 
 
 def executed_lines() -> dict[str, dict[int, bool]]:
