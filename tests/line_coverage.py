@@ -122,17 +122,7 @@ def read_blocks(library: pathlib.Path) -> dict[str, Any]:
         distance = sum(code[calls + 1 + i].astype(np.int64) << (8 * i) for i in range(4))
         distance = np.where(distance >= 1 << 31, distance - (1 << 32), distance)
         addresses = (base + calls + 5)[base + calls + 5 + distance == hook]
-        rows = []  # (address, file, line); the file is None at the end of a sequence
-        for unit in elf.get_dwarf_info().iter_CUs():
-            program = elf.get_dwarf_info().line_program_for_CU(unit)
-            header = program.header
-            files = [source_of(header, entry) for entry in header["file_entry"]]
-            for entry in program.get_entries():
-                state = entry.state
-                if state is not None:
-                    name = None if state.end_sequence else files[state.file - (header.version < 5)]
-                    rows.append((state.address, name, state.line))
-    rows.sort(key=lambda row: row[0])
+        rows = sorted(rows_of(stream), key=lambda row: row[0])
     starts = np.array([row[0] for row in rows])
     pairs: dict[tuple[str, int], int] = {}
     lines_of: list[int] = []
@@ -155,6 +145,24 @@ def read_blocks(library: pathlib.Path) -> dict[str, Any]:
         "files": np.array([name for name, _ in pairs]),
         "lines": np.array([line for _, line in pairs]),
     }
+
+
+def rows_of(stream: Any) -> list[tuple[int, str | None, int]]:
+    """(address, file, line) of a library or an object; the file is None at the end of a sequence."""
+    from elftools.elf.elffile import ELFFile
+
+    information = ELFFile(stream).get_dwarf_info()
+    rows = []
+    for unit in information.iter_CUs():
+        program = information.line_program_for_CU(unit)
+        header = program.header
+        files = [source_of(header, entry) for entry in header["file_entry"]]
+        for entry in program.get_entries():
+            state = entry.state
+            if state is not None:
+                name = None if state.end_sequence else files[state.file - (header.version < 5)]
+                rows.append((state.address, name, state.line))
+    return rows
 
 
 def source_of(header: Any, entry: Any) -> str:

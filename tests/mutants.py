@@ -26,6 +26,7 @@ import argparse
 import collections
 import concurrent.futures
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -38,8 +39,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import line_coverage
 from line_coverage import TestsByLine, build, run
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -83,7 +84,7 @@ CHANGES: list[tuple[str, str, list[str]]] = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Mutant:
     path: str
     line: int
@@ -205,6 +206,22 @@ class Tests:
 # -- mutants -----------------------------------------------------------------------------------------------
 
 
+def users_of_headers() -> dict[str, list[str]]:
+    """The sources whose objects have code of a line of a header, HEADER:LINE."""
+    kept = PLACE / "users.json"
+    if not kept.exists():
+        found: dict[str, list[str]] = collections.defaultdict(list)
+        for command in build(line_coverage.TREE, ""):
+            if "-c" in command:
+                source = command[command.index("-c") + 1]
+                with (line_coverage.TREE / command[command.index("-o") + 1]).open("rb") as stream:
+                    for name, line in {row[1:] for row in line_coverage.rows_of(stream)}:
+                        if name is not None and name != source:
+                            found[f"{name}:{line}"].append(source)
+        kept.write_text(json.dumps(found))
+    return json.loads(kept.read_text())
+
+
 class Workshop:
     """The build whose objects are exchanged one at a time."""
 
@@ -216,36 +233,21 @@ class Workshop:
                 self.compile[command[command.index("-c") + 1]] = command
             elif "-shared" in command:
                 self.link = command
-        self.includers = self.read_includers()
+        self.users = users_of_headers()
         self.tests = Tests(self.tree)
-        self.changed = self.tree.with_suffix(".txt")  # names the source that is changed now
+        self.changed = self.tree.with_suffix(".txt")  # has the mutant that runs now
         if self.changed.exists():  # the last run was killed
-            self.restore(self.changed.read_text())
+            self.restore(Mutant(**json.loads(self.changed.read_text())))
 
-    def read_includers(self) -> dict[str, list[str]]:
-        """The sources that include a header; kept beside the build, since the compiler is asked for each."""
-        path = PLACE / "includers.json"
-        if path.exists():
-            return json.loads(path.read_text())
-        found = collections.defaultdict(list)
-        for source, command in self.compile.items():
-            listed = run([*self.without_output(command), "-MM"], cwd=self.tree).stdout
-            for header in re.findall(r"csrc/\S+\.(?:h|inc)", listed):
-                found[header].append(source)
-        path.write_text(json.dumps(found))
-        return found
+    def objects(self, mutant: Mutant) -> list[str]:
+        """The sources whose objects have the code of the mutant's line."""
+        if mutant.path in self.compile:
+            return [mutant.path]
+        return self.users.get(f"{mutant.path}:{mutant.line}", [])
 
-    @staticmethod
-    def without_output(command: list[str]) -> list[str]:
-        at = command.index("-o")
-        return [part for part in command[:at] + command[at + 2 :] if part != "-c"]
-
-    def objects(self, path: str) -> list[str]:
-        return [path] if path in self.compile else self.includers.get(path, [])
-
-    def restore(self, path: str) -> None:
-        shutil.copy(ROOT / path, self.tree / path)
-        for name in self.objects(path):
+    def restore(self, mutant: Mutant) -> None:
+        shutil.copy(ROOT / mutant.path, self.tree / mutant.path)
+        for name in self.objects(mutant):
             run(self.compile[name], cwd=self.tree)
         self.changed.unlink()
 
@@ -271,11 +273,11 @@ class Workshop:
         end = mutant.column + len(mutant.old)
         lines[mutant.line - 1] = line[: mutant.column] + mutant.new + line[end:]
         replaced: dict[str, bytes] = {}
-        self.changed.write_text(mutant.path)
+        self.changed.write_text(json.dumps(dataclasses.asdict(mutant)))
         try:
             source.write_text("\n".join(lines))
             same = True
-            for name in self.objects(mutant.path):
+            for name in self.objects(mutant):
                 command = self.compile[name]
                 target = self.tree / command[command.index("-o") + 1]
                 replaced[str(target)] = target.read_bytes()
