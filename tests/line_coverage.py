@@ -43,6 +43,7 @@ PLACE = ROOT / "build" / "coverage"
 TREE = PLACE / "tree"
 MARKS = PLACE / "marks"
 BLOCKS = PLACE / "blocks.npz"
+UNCOVERED = ROOT / "tests" / "uncovered.json"  # why lines stay uncovered
 # Documents and style execute little of their own, and need minutes; the machine may have no GPU.
 FOLDERS = "api cts cuda drivers exchange fuzz interop kernels portable programs properties runtime share"
 SLOTS = 48  # tests that are known of each block: a random choice of those that execute it
@@ -122,7 +123,7 @@ def read_blocks(library: pathlib.Path) -> dict[str, Any]:
         distance = sum(code[calls + 1 + i].astype(np.int64) << (8 * i) for i in range(4))
         distance = np.where(distance >= 1 << 31, distance - (1 << 32), distance)
         addresses = (base + calls + 5)[base + calls + 5 + distance == hook]
-        rows = sorted(rows_of(stream), key=lambda row: row[0])
+        rows = sorted(rows_of(elf.get_dwarf_info()), key=lambda row: row[0])
     starts = np.array([row[0] for row in rows])
     pairs: dict[tuple[str, int], int] = {}
     lines_of: list[int] = []
@@ -132,7 +133,7 @@ def read_blocks(library: pathlib.Path) -> dict[str, Any]:
         end = addresses[i + 1] - 5 if i + 1 < len(addresses) else address
         found = set()
         while at < len(rows) and (rows[at][0] < end or rows[at][0] <= address - 5):
-            _, name, line = rows[at]
+            _, name, line, _ = rows[at]
             if name is not None and name.startswith("csrc/") and line:
                 found.add(pairs.setdefault((name, line), len(pairs)))
             at += 1
@@ -147,21 +148,19 @@ def read_blocks(library: pathlib.Path) -> dict[str, Any]:
     }
 
 
-def rows_of(stream: Any) -> list[tuple[int, str | None, int]]:
-    """(address, file, line) of a library or an object; the file is None at the end of a sequence."""
-    from elftools.elf.elffile import ELFFile
-
-    information = ELFFile(stream).get_dwarf_info()
+def rows_of(library: Any) -> list[tuple[int, str | None, int, str]]:
+    """(address, file, line, source); the file is None at the end of a sequence."""
     rows = []
-    for unit in information.iter_CUs():
-        program = information.line_program_for_CU(unit)
+    for unit in library.iter_CUs():
+        program = library.line_program_for_CU(unit)
         header = program.header
         files = [source_of(header, entry) for entry in header["file_entry"]]
+        source = unit.get_top_DIE().attributes["DW_AT_name"].value.decode()
         for entry in program.get_entries():
             state = entry.state
             if state is not None:
                 name = None if state.end_sequence else files[state.file - (header.version < 5)]
-                rows.append((state.address, name, state.line))
+                rows.append((state.address, name, state.line, source))
     return rows
 
 
@@ -397,6 +396,12 @@ def folder_of(source: str) -> str:
     return "/".join(parts[: 3 if parts[1] == "backends" else 2]) if parts[0] == "csrc" else "usmpy"
 
 
+def reason_of(reasons: dict[str, Any], source: str, text: str) -> str | None:
+    """Why a line stays uncovered, by its text; "*" stands for all lines of a file."""
+    known = reasons["files"].get(source, {})
+    return known.get(text.strip(), known.get("*"))
+
+
 def report(with_lines: bool) -> None:
     lines = executed_lines() | python_lines()
     folders: dict[str, list[bool]] = collections.defaultdict(list)
@@ -405,10 +410,24 @@ def report(with_lines: bool) -> None:
     print("| folder | lines | executed | percent |\n| --- | --- | --- | --- |")
     for folder, done in sorted(folders.items()):
         print(f"| `{folder}` | {len(done):,} | {sum(done):,} | {100 * sum(done) / len(done):.1f} |")
-    for source, found in sorted(lines.items()) if with_lines else ():
-        missing = sorted(line for line, done in found.items() if not done)
-        if missing:
+    reasons = json.loads(UNCOVERED.read_text(encoding="utf-8"))
+    counts: collections.Counter[str] = collections.Counter()
+    without = []
+    for source, found in sorted(lines.items()):
+        texts = (TREE / source).read_text(encoding="utf-8").split("\n")
+        missing = [line for line, done in sorted(found.items()) if not done]
+        for line in missing if source.startswith("csrc/") else ():
+            reason = reason_of(reasons, source, texts[line - 1])
+            if reason is None:
+                without.append(f"{source}:{line}: {texts[line - 1].strip()}")
+            else:
+                counts[reason] += 1
+        if with_lines and missing:
             print(f"{source}: {', '.join(map(str, missing))}")
+    print("\n| lines of `csrc` that no test executes | why |\n| --- | --- |")
+    for reason, count in counts.most_common():
+        print(f"| {count} | {reasons['reasons'][reason]} |")
+    print(f"\n{len(without)} have no reason in {UNCOVERED.relative_to(ROOT)}", *without, sep="\n")
 
 
 def main() -> int:

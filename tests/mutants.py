@@ -8,6 +8,8 @@
     python tests/mutants.py --jobs 2                   two at a time
     python tests/mutants.py --again                    runs the survivors again, with the tests of today
     python tests/mutants.py --report                   prints the tables of docs/reliability.md
+    python tests/mutants.py --place build/mine --try "csrc/core/start.c:18:4 usm_sync_start(); -> ;" TEST ...
+                                                       does one of these tests find this mutant?
 
 build/mutants holds what a later run uses again: copies of the tree with a build (USMPY_TESTING=1), and the
 result of each mutant (results.json), by its file, line and change. A change of the sources needs --fresh.
@@ -114,6 +116,12 @@ def code_of(text: str) -> list[str]:
     return lines
 
 
+def named(name: str) -> Mutant:
+    path, line, column, change = re.match(r"(\S+):(\d+):(\d+) (.*)", name, re.S).groups()
+    old, new = change.split(" -> ")
+    return Mutant(path, int(line), int(column), old, "" if new == "nothing" else new, "")
+
+
 def mutants_of(path: str, text: str, executed: set[int]) -> Iterator[Mutant]:
     for number, line in enumerate(code_of(text), 1):
         if number not in executed or "static_assert" in line:
@@ -206,34 +214,32 @@ class Tests:
 # -- mutants -----------------------------------------------------------------------------------------------
 
 
-def users_of_headers() -> dict[str, list[str]]:
+def users_of_headers(kept: pathlib.Path) -> dict[str, list[str]]:
     """The sources whose objects have code of a line of a header, HEADER:LINE."""
-    kept = PLACE / "users.json"
+    from elftools.elf.elffile import ELFFile
+
     if not kept.exists():
-        found: dict[str, list[str]] = collections.defaultdict(list)
-        for command in build(line_coverage.TREE, ""):
-            if "-c" in command:
-                source = command[command.index("-c") + 1]
-                with (line_coverage.TREE / command[command.index("-o") + 1]).open("rb") as stream:
-                    for name, line in {row[1:] for row in line_coverage.rows_of(stream)}:
-                        if name is not None and name != source:
-                            found[f"{name}:{line}"].append(source)
-        kept.write_text(json.dumps(found))
+        found: dict[str, set[str]] = collections.defaultdict(set)
+        with next((line_coverage.TREE / "usmpy").glob("_core*.so")).open("rb") as stream:
+            for _, name, line, source in line_coverage.rows_of(ELFFile(stream).get_dwarf_info()):
+                if name is not None and name != source:
+                    found[f"{name}:{line}"].add(source)
+        kept.write_text(json.dumps({line: sorted(sources) for line, sources in found.items()}))
     return json.loads(kept.read_text())
 
 
 class Workshop:
     """The build whose objects are exchanged one at a time."""
 
-    def __init__(self, number: int) -> None:
-        self.tree = PLACE / f"plain{number}"
+    def __init__(self, place: pathlib.Path, number: int) -> None:
+        self.tree = place / f"plain{number}"
         self.compile: dict[str, list[str]] = {}
         for command in build(self.tree, "-O1 -g0"):
             if "-c" in command:
                 self.compile[command[command.index("-c") + 1]] = command
             elif "-shared" in command:
                 self.link = command
-        self.users = users_of_headers()
+        self.users = users_of_headers(place / "users.json")
         self.tests = Tests(self.tree)
         self.changed = self.tree.with_suffix(".txt")  # has the mutant that runs now
         if self.changed.exists():  # the last run was killed
@@ -358,17 +364,27 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="forget the build and the results")
     parser.add_argument("--again", action="store_true", help="run the survivors of earlier runs again")
     parser.add_argument("--report", action="store_true", help="only print the tables")
+    parser.add_argument("--place", type=pathlib.Path, default=PLACE, help="instead of build/mutants")
+    parser.add_argument("--try", dest="mutant", metavar="MUTANT", help="run this one alone")
+    parser.add_argument("tests", nargs="*", help="for --try")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         serve()
         return 0
     until = time.monotonic() + 60 * options.minutes
+    place = options.place.absolute()
     if options.fresh:
-        shutil.rmtree(PLACE, ignore_errors=True)
-    PLACE.mkdir(parents=True, exist_ok=True)
-    path = PLACE / "results.json"
+        shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / "results.json"
     results: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
+    if options.mutant:
+        tests = [(test, 10) for test in options.tests]
+        results[options.mutant] = Workshop(place, 0).try_one(named(options.mutant), tests)
+        path.write_text(json.dumps(results, indent=0))
+        print(results[options.mutant])
+        return 0
     if options.report:
         print(tables(results))
         return 0
@@ -421,7 +437,7 @@ def main() -> int:
             raise
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(work_or_stop, [Workshop(number) for number in range(options.jobs)]))
+        list(pool.map(work_or_stop, [Workshop(place, number) for number in range(options.jobs)]))
     print(tables(results))
     return 0
 
