@@ -12,22 +12,36 @@ from ._core import _Notifier
 if TYPE_CHECKING:
     from ._core import Event
 
-_notifiers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Notifier] = weakref.WeakKeyDictionary()
+_Waiting = set[asyncio.Future[None]]
+# The loop itself keeps its futures, which keep the loop: in this table, or in an event, they would for ever.
+_notifiers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[_Notifier, weakref.ref[_Waiting]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
-def _collect(notifier: _Notifier) -> None:
-    for future in notifier.collect():
-        if not future.done():  # else it was cancelled
-            future.set_result(None)
+def _collect(notifier: _Notifier, waiting: _Waiting) -> None:
+    for reference in notifier.collect():
+        future = reference()
+        if future is not None:
+            waiting.discard(future)
+            if not future.done():  # else it was cancelled
+                future.set_result(None)
 
 
-def _notifier_of(loop: asyncio.AbstractEventLoop) -> _Notifier:
-    notifier = _notifiers.get(loop)
-    if notifier is None:
-        notifier = _Notifier()
-        loop.add_reader(notifier.fileno(), _collect, notifier)
-        _notifiers[loop] = notifier
-    return notifier
+def _watch(loop: asyncio.AbstractEventLoop, event: Event, future: asyncio.Future[None]) -> bool:
+    """Whether the loop will set the future's result; else the event has ended."""
+    if loop in _notifiers:
+        notifier, reference = _notifiers[loop]
+        waiting = reference()
+    else:
+        notifier, waiting = _Notifier(), set()
+        loop.add_reader(notifier.fileno(), _collect, notifier, waiting)
+        _notifiers[loop] = notifier, weakref.ref(waiting)
+    if not notifier.watch(event, weakref.ref(future)):
+        return False
+    if waiting is not None:  # else the loop has been closed
+        waiting.add(future)
+    return True
 
 
 def wait_for_event(event: Event) -> Generator[Any, None, Any]:
@@ -35,6 +49,6 @@ def wait_for_event(event: Event) -> Generator[Any, None, Any]:
     if not event.done:
         loop = asyncio.get_running_loop()
         future = loop.create_future()
-        if _notifier_of(loop).watch(event, future):
+        if _watch(loop, event, future):
             yield from future
     return event.result()

@@ -298,10 +298,16 @@ static PyObject *end_sub(usmpy_interpreter *own)
     Py_RETURN_NONE;
 }
 
-static PyObject *at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+/* `module` is NULL where the main interpreter does not have it. */
+static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     usmpy_interpreter *own = usmpy_interpreter_here();
-    return own->id == 0 ? end_main(own) : end_sub(own);
+    if (own->id == 0) {
+        return end_main(own);
+    }
+    PyObject *result = end_sub(own);
+    usmpy_drop_kept(usmpy_state_of_module(module));
+    return result;
 }
 
 static _Atomic bool closes; /* close_all is registered */

@@ -239,6 +239,19 @@ static void drop_spares(usmpy_state *state)
     }
 }
 
+void usmpy_drop_kept(usmpy_state *state)
+{
+    Py_XDECREF(__atomic_exchange_n(&state->host_queue, NULL, __ATOMIC_ACQ_REL));
+    Py_XDECREF(__atomic_exchange_n(&state->default_queue, NULL, __ATOMIC_ACQ_REL));
+    for (int i = 0; i < USMPY_CUDA_QUEUES; i++) {
+        Py_XDECREF(__atomic_exchange_n(&state->cuda_queues[i], NULL, __ATOMIC_ACQ_REL));
+    }
+    for (int i = 0; i < USM_DTYPES; i++) {
+        Py_XDECREF(atomic_exchange(&state->limits[i], NULL));
+    }
+    PyDict_Clear(state->queue_objects);
+}
+
 static int clear(PyObject *module)
 {
     usmpy_state *state = usmpy_state_of_module(module);

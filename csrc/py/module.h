@@ -93,6 +93,12 @@ static inline usmpy_state *usmpy_state_of_type(PyTypeObject *type)
     return usmpy_state_of_module(((PyHeapTypeObject *)type)->ht_module);
 }
 
+/*
+ * At the end of a sub-interpreter: drops the objects that the state keeps for reuse. They are no objects of
+ * the garbage collector, and keep their classes, and with them the module.
+ */
+void usmpy_drop_kept(usmpy_state *state);
+
 static inline usmpy_state *usmpy_state_of(PyObject *self)
 {
     return usmpy_state_of_type(Py_TYPE(self));

@@ -33,6 +33,9 @@ static usm_opencl_memory weakest(const usm_context *context)
  */
 usm_status usm_opencl_context_create(usm_context *context, usm_error *error)
 {
+    if (usm_opencl_forked()) {
+        return usm_opencl_after_fork(error);
+    }
     usm_opencl_platform *platform = usm_opencl_device_of(context->devices[0])->platform;
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform->id, 0};
     usm_opencl_context *native = usm_calloc(1, sizeof *native);

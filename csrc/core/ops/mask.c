@@ -105,7 +105,8 @@ usm_status usm_mask_begin(usm_queue *queue, const usm_view *mask, const int64_t 
     out->total = (usm_view){.alloc = NULL};
     if (!lay_out(mask, steps, &out->layout)) {
         return usm_error_set(error, USM_VALUE,
-                             "the mask has more than %d axes that cannot be merged; copy it first",
+                             "the mask and the array have more than %d axes that cannot be merged; copy both "
+                             "first",
                              USM_MASK_AXES);
     }
     out->layout.n = usm_view_size(mask);

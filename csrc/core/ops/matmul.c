@@ -102,8 +102,9 @@ static bool is_small(const usm_matmul *r)
     return small;
 }
 
-/* The library for a product of this type; NULL: none. */
-static const char *find_library(const usm_queue *queue, usm_dtype computed, const usm_matmul *r)
+/* The library for a product of this type; NULL: none, of which *why may tell. */
+static const char *find_library(const usm_queue *queue, usm_dtype computed, const usm_matmul *r,
+                                const char **why)
 {
     const char *path = NULL;
     if (computed != USM_FLOAT32 && computed != USM_FLOAT64) {
@@ -114,6 +115,7 @@ static const char *find_library(const usm_queue *queue, usm_dtype computed, cons
         const usm_blas *blas = usm_blas_find();
         usm_attach(held);
         path = blas != NULL && blas->path[0] != '\0' && (blas->wide || is_small(r)) ? blas->path : NULL;
+        *why = blas != NULL && blas->path[0] == '\0' ? blas->why : NULL;
     } else {
         usm_kernel *kernel = NULL;
         usm_builtin builtin;
@@ -180,11 +182,11 @@ void usm_matmul_plan_make(const usm_queue *queue, usm_dtype dtype, const usm_vie
     plan->dots = axes->rows == 0 && axes->columns == 0;
     plan->copies[0] = x1->dtype != plan->computed || !usm_view_is_aligned(x1);
     plan->copies[1] = x2->dtype != plan->computed || !usm_view_is_aligned(x2);
-    plan->library = NULL;
+    plan->library = plan->why = NULL;
     set_strides(x1, x2, axes, plan);
     if (!plan->dots) {
         usm_matmul *r = &plan->r;
-        plan->library = find_library(queue, plan->computed, r);
+        plan->library = find_library(queue, plan->computed, r, &plan->why);
         if (plan->library != NULL) {
             plan->copies[0] = !suits_blas(r->m, r->k, &r->a_row, &r->a_column) || plan->copies[0];
             plan->copies[1] = !suits_blas(r->k, r->n, &r->b_row, &r->b_column) || plan->copies[1];

@@ -20,6 +20,7 @@ typedef struct usm_matmul_plan {
     bool parts;          /* complex: four products of real and imaginary parts; the rest tells of each */
     bool dots;           /* no rows and no columns: products element by element, and sums of them */
     const char *library; /* the file of the library that computes it; NULL: usmpy's own kernel */
+    const char *why;     /* why there is no BLAS library where one would compute it; else NULL */
     bool copies[2];      /* x1 and x2 go through compact memory of the computed type */
     usm_matmul r;        /* strides hold where nothing is copied */
 } usm_matmul_plan;

@@ -77,12 +77,13 @@ usm_status usm_parameter_parse(char *text, usm_parameter *out, usm_error *error)
         out->kind = is_local ? USM_PARAMETER_LOCAL : USM_PARAMETER_POINTER;
         out->read_only = is_const;
         out->size = sizeof(void *);
+        if ((name == star + 1 && out->name != NULL) || /* "float32*x" has no character to replace by a 0 */
+            (dtype == USM_NO_DTYPE && strcmp(word, "void") != 0)) {
+            return refuse(text, error);
+        }
         star[1] = 0; /* the name begins after it */
         out->type = text;
-        if (name == star + 1 && out->name != NULL) {
-            return refuse(text, error); /* "float32*x" has no character to replace by a 0 */
-        }
-        return dtype != USM_NO_DTYPE || strcmp(word, "void") == 0 ? USM_OK : refuse(text, error);
+        return USM_OK;
     }
     at[length] = 0;
     out->type = text;

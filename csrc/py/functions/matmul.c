@@ -310,14 +310,17 @@ PyObject *usmpy_explain_matmul(usmpy_state *state, PyObject *const *arguments)
                          &p.axes, &plan);
     const usmpy_array *x1 = argument(&p, 0), *x2 = argument(&p, 1);
     PyObject *text = PyUnicode_FromFormat(
-        "matmul of %s and %s, computed in %s%s\nby: %s%s\nx1: %s\nx2: %s",
+        "matmul of %s and %s, computed in %s%s\nby: %s%s%s\nx1: %s\nx2: %s",
         usm_layout_text(x1->ndim, usmpy_shape(argument(&p, 0)), texts[0], sizeof texts[0]),
         usm_layout_text(x2->ndim, usmpy_shape(argument(&p, 1)), texts[1], sizeof texts[1]),
         usm_dtype_table[plan.computed].name, plan.parts ? ": four products of real and imaginary parts" : "",
         plan.dots              ? "products element by element, and their sum"
         : plan.library != NULL ? "the library "
                                : "usmpy's own kernel",
-        plan.library != NULL ? plan.library : "",
+        plan.library != NULL ? plan.library
+        : plan.why != NULL   ? "; no BLAS library: "
+                             : "",
+        plan.library == NULL && plan.why != NULL ? plan.why : "",
         plan.copies[0] && !plan.dots ? "through a compact copy" : "in place",
         plan.copies[1] && !plan.dots ? "through a compact copy" : "in place");
     usmpy_operands_drop(&p.operands);

@@ -279,10 +279,24 @@ static PyMethodDef dtype_methods[] = {
     {0},
 };
 
+static void dtype_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    usmpy_free_object(self);
+}
+
+/* The module keeps the dtypes, and their class the module: a cycle, which ends with an interpreter. */
+static int dtype_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
 static PyType_Slot dtype_slots[] = {
     {Py_tp_doc, USMPY_DOC_DType},
     {Py_tp_new, dtype_new},
-    {Py_tp_dealloc, usmpy_free_object},
+    {Py_tp_dealloc, dtype_dealloc},
+    {Py_tp_traverse, dtype_traverse},
     {Py_tp_repr, dtype_repr},
     {Py_tp_str, dtype_str},
     {Py_tp_hash, dtype_hash},
@@ -295,7 +309,7 @@ static PyType_Slot dtype_slots[] = {
 static PyType_Spec dtype_spec = {
     .name = "usmpy.DType",
     .basicsize = sizeof(usmpy_dtype),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = dtype_slots,
 };
 
