@@ -33,6 +33,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zlib
 from typing import Any
 
 import numpy as np
@@ -114,9 +115,11 @@ def read_blocks(library: pathlib.Path) -> dict[str, Any]:
 
     with library.open("rb") as stream:
         elf = ELFFile(stream)
-        hook = elf.get_section_by_name(".symtab").get_symbol_by_name("__sanitizer_cov_trace_pc")[0][
-            "st_value"
-        ]
+        symbols = elf.get_section_by_name(".symtab")
+        hook = symbols.get_symbol_by_name("__sanitizer_cov_trace_pc")[0]["st_value"]
+        functions = np.unique(
+            [s["st_value"] for s in symbols.iter_symbols() if s["st_info"]["type"] == "STT_FUNC"]
+        )
         section = elf.get_section_by_name(".text")
         code, base = np.frombuffer(section.data(), np.uint8), section["sh_addr"]
         calls = np.flatnonzero(code[:-4] == 0xE8)  # call with the distance behind it
@@ -131,6 +134,8 @@ def read_blocks(library: pathlib.Path) -> dict[str, Any]:
     for i, address in enumerate(addresses):
         at = np.searchsorted(starts, address - 5, "right") - 1  # the row that has the call
         end = addresses[i + 1] - 5 if i + 1 < len(addresses) else address
+        # What comes before the first call of a function is not of the function before it.
+        end = min(end, *functions[np.searchsorted(functions, address) :][:1])
         found = set()
         while at < len(rows) and (rows[at][0] < end or rows[at][0] <= address - 5):
             _, name, line, _ = rows[at]
@@ -288,6 +293,8 @@ def pytest_sessionfinish(session: Any) -> None:
 def record(tests: str, sample: int, limit: float) -> None:
     """Runs the tests of one argument over the build with marks."""
     name = re.sub(r"\W+", "-", tests.removeprefix("tests/"))
+    if len(name) > 100:
+        name = f"{name[:90]}-{zlib.crc32(name.encode()):08x}"
     words = shlex.split(tests)
     variables = dict(word.split("=", 1) for word in itertools.takewhile(lambda word: "=" in word, words))
     words = words[len(variables) :]

@@ -29,6 +29,7 @@ import collections
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -159,6 +160,7 @@ def serve() -> None:
             os.dup2(log, 2)
             options = ["-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--tb=line"]
             options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+            os.environ.update(request["environment"])
             status = 70
             try:
                 status = int(pytest.main([*options, *request["tests"]]))
@@ -176,6 +178,25 @@ def serve() -> None:
         print("timeout" if ended == 0 else os.waitstatus_to_exitcode(status), flush=True)
 
 
+@functools.cache
+def names_of_devices() -> list[str]:
+    """Those of tests/backends.py, the longest first."""
+    program = "import backends; print(*(backend.name for backend in backends.BACKENDS))"
+    places = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    done = run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": places})
+    return sorted(done.stdout.split("\n")[-2].split(), key=len, reverse=True)
+
+
+@functools.cache
+def device_of(test: str) -> str:
+    """The device of a test of tests/cts, which runs on each; else nothing.
+
+    With the others left out pytest has far less to collect.
+    """
+    found = re.search(rf"[\[-]({'|'.join(names_of_devices())})[\]-]", test)
+    return found[1] if found and test.startswith("tests/cts/") else ""
+
+
 class Tests:
     """Runs tests over the build in a tree."""
 
@@ -187,7 +208,6 @@ class Tests:
             env={
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join([str(tree), str(tree / "tests")]),
-                "PYTHONDONTWRITEBYTECODE": "1",
             },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -197,17 +217,31 @@ class Tests:
 
     def failed(self, tests: list[tuple[str, float]]) -> str | None:
         """The test that failed, crashed or took too long; None if all passed."""
-        limit = 90 + 6 * sum(seconds for _, seconds in tests)
-        request = {"tests": [name for name, _ in tests], "limit": limit, "log": str(self.log)}
+        devices = {name: device_of(name) for name, _ in tests}
+        for wanted in {bool(device): None for device in devices.values()}:
+            part = [test for test in tests if bool(devices[test[0]]) == wanted]
+            named = sorted({devices[name] for name, _ in part}) if wanted else []
+            if (failed := self.failed_on(part, {"USMPY_TEST_BACKENDS": ",".join(named)})) is not None:
+                return failed
+        return None
+
+    def failed_on(self, tests: list[tuple[str, float]], environment: dict[str, str]) -> str | None:
+        limit = 60 + 6 * sum(seconds for _, seconds in tests)
+        request = {
+            "tests": [name for name, _ in tests],
+            "environment": environment,
+            "limit": limit,
+            "log": str(self.log),
+        }
         self.server.stdin.write(json.dumps(request) + "\n")
         self.server.stdin.flush()
         status = self.server.stdout.readline().strip()
         if status == "0":
             return None
-        if status in ("2", "3", "4", "5"):  # interrupted, or no such test: it says nothing of the mutant
-            sys.exit(f"pytest ended with status {status}; its output is in {self.log}")
         output = self.log.read_text(errors="replace")
-        named = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+        if "ERROR: not found" in output:  # no such test: it says nothing of the mutant
+            sys.exit(f"pytest ended with status {status}; its output is in {self.log}")
+        named = re.findall(r"^(?:FAILED|ERROR) (tests\S+)", output, re.M)
         return f"{named[0] if named else tests[0][0]} ({status})"
 
 
@@ -324,7 +358,13 @@ def draw(executed: dict[str, set[int]], chosen: list[str], seed: int) -> list[Mu
 
 
 def chosen_tests(mutant: Mutant, known: TestsByLine) -> list[tuple[str, float]]:
+    """Those of tests/cts on two devices."""
     tests = known.tests(mutant.path, mutant.line)
+    counts = collections.Counter(device_of(name) for name, _ in tests)
+    del counts[""]
+    devices = {"", *(device for device, _ in counts.most_common(1))}
+    devices |= set(random.Random(mutant.name).sample(sorted(counts), min(len(counts), 1)))
+    tests = [test for test in tests if device_of(test[0]) in devices]
     first, others = tests[:FIRST_TESTS], [test for test in tests[FIRST_TESTS:] if test[1] < 20]
     more = random.Random(mutant.name).sample(others, min(len(others), MOST_TESTS - FIRST_TESTS))
     return first + sorted(more, key=lambda test: test[1])

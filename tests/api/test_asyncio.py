@@ -3,8 +3,10 @@
 import asyncio
 import gc
 import os
+import resource
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -234,3 +236,35 @@ def test_awaiting_outside_a_loop_is_an_error(queue):
         one().send(None)
     gate.set()
     event.wait(PATIENCE)
+
+
+class Kept:
+    """What a notifier keeps for an event."""
+
+
+@pytest.mark.parametrize("first", ["the notifier", "the event"])
+def test_a_notifier_that_is_gone_keeps_nothing(queue, first):
+    gate, event = held(queue)
+    notifier, kept = usmpy._core._Notifier(), Kept()
+    gone = weakref.ref(kept)
+    assert notifier.watch(event, kept)
+    del kept
+    if first == "the event":
+        gate.set()
+        event.wait(PATIENCE)  # nobody collects
+    del notifier
+    gate.set()
+    event.wait(PATIENCE)
+    queue.host_task(int).wait(PATIENCE)  # a call of usmpy releases what other threads could not
+    gc.collect()
+    assert gone() is None
+
+
+def test_no_file_is_left_for_a_loop():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            usmpy._core._Notifier()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

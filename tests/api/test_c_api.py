@@ -6,12 +6,14 @@ import ctypes
 import gc
 import importlib.util
 import math
+import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import sysconfig
 import threading
+import time
 import weakref
 
 import c_api
@@ -21,6 +23,7 @@ from c_api import READ, READ_WRITE, WRITE, Info, accesses
 from producers import Producer, Tensor
 
 import usmpy
+from usmpy import _failure
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples" / "c_api"
@@ -352,3 +355,71 @@ def test_a_timeout_is_a_number(api, queue):
     with pytest.raises(ValueError, match="NaN"):
         api.queue_wait(queue, math.nan)
     assert api.queue_wait(queue, math.inf) == 0
+
+
+def test_a_task_needs_a_queue(api):
+    for thing in (None, 1, usmpy.Device("host")):
+        with pytest.raises(TypeError, match="Queue"):
+            task(api, thing, lambda *_: 0)
+
+
+AT_EXIT = """
+import atexit, ctypes
+
+atexit.register(lambda: late())  # before usmpy: it runs after usmpy's own function
+
+import usmpy, c_api
+
+queue, api = usmpy.Queue("host"), c_api.table()
+function = c_api.FUNCTION(lambda *_: 0)
+
+def late():
+    try:
+        api.queue_submit(queue, function, None, None, *c_api.accesses(), *c_api.events())
+    except RuntimeError as error:
+        print(error)
+"""
+
+
+def test_a_task_after_the_end_of_the_interpreter():
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    done = subprocess.run(
+        [sys.executable, "-c", AT_EXIT],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "a task cannot be submitted while the interpreter shuts down\n"
+
+
+def test_a_message_without_an_end_is_cut(api, queue):
+    def fail(message, size):
+        ctypes.memset(message, ord("x"), size)
+        sizes.append(size)
+        return 7
+
+    sizes = []
+    event, held = task(api, queue, fail)
+    with pytest.raises(usmpy.UsmError) as info:
+        event.wait()
+    assert str(info.value).count("x") == sizes[0] - 1
+    del held
+
+
+def test_reports_of_failures_keep_nothing(api, monkeypatch):
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: seen.append(str(report.exc_value)))
+    before = sys.getrefcount(_failure.raise_unretrieved)
+    for i in range(1, 21):
+        event, held = task(api, usmpy.Queue("host"), lambda *_: 1)
+        end = time.monotonic() + 60
+        while len(seen) < i and time.monotonic() < end:
+            if event is not None and event.done:
+                event = None  # nobody asked for its result
+            usmpy.empty(0)
+            time.sleep(0.001)
+        del held
+    gc.collect()  # frames of the reports
+    assert len(seen) == 20
+    assert sys.getrefcount(_failure.raise_unretrieved) - before < 10

@@ -244,3 +244,12 @@ def test_from_arrow_places(queue, device):
     x[...] = theirs()
     with pytest.raises(TypeError, match="copy"):
         usmpy.from_arrow(x, copy=1)
+
+
+def test_the_longest_axis_of_a_list(queue):
+    longest = 2**31 - 1
+    x = usmpy.empty((0, longest, 1), dtype="int8", queue=queue)
+    assert x.__arrow_c_device_array__()
+    x = usmpy.empty((0, longest + 1, 1), dtype="int8", queue=queue)
+    with pytest.raises(BufferError, match=f"axis 1 has length {longest + 1}"):
+        x.__arrow_c_device_array__()

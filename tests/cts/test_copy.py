@@ -468,3 +468,13 @@ def test_large_strided_copies(queue, order, dtype):
     usmpy.copyto(y[::-1, ::-1], x.T)
     np.testing.assert_array_equal(y.asnumpy(), n.T[::-1, ::-1])
     np.testing.assert_array_equal(x[::3, ::-2].copy().asnumpy(), n[::3, ::-2])
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_integers_in_the_middle_of_two_bfloat16(queue, dtype):
+    """A double does not hold those beside the middle, so that one rounding to it must not decide."""
+    sign, top = (-1, 2**62) if dtype == "int64" else (1, 2**63)
+    middles = [top + (2 * k + 1) * top // 256 for k in range(6)]
+    whole = [sign * (middle + more) for middle in middles for more in (-1, 0, 1)]
+    x = usmpy.asarray(np.array(whole, dtype), queue=queue, copy=True).astype(usmpy.bfloat16)
+    assert x.astype("float32").tolist() == [round_to_bfloat16(value) for value in whole]

@@ -9,6 +9,7 @@ N = 1 << 20  # elements of 8 bytes: twice what counts as large
 LAYOUTS = {
     "every other line": (lambda x: x.reshape(-1, 2, 8)[:, 0], (N // 8, 8), lambda x: x),
     "into every other line": (lambda x: x[:N].reshape(-1, 8), (N // 8, 2, 8), lambda x: x[:, 0]),
+    "lines between others": (lambda x: x[:N].reshape(-1, 8), (N // 8 + 2, 3, 8), lambda x: x[1:-1, 1]),
     "long runs": (lambda x: x.reshape(-1, 2, 512)[:, 1], (N // 512, 512), lambda x: x),
     "rows from behind": (lambda x: x[:N].reshape(-1, 512)[::-1], (N // 512, 512), lambda x: x),
     "runs that are no lines": (lambda x: x.reshape(-1, 2, 8)[:, 0, :7], (N // 8, 7), lambda x: x),

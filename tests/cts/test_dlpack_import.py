@@ -399,3 +399,14 @@ def test_a_refused_device_leaves_the_producer_uncalled(queue):
         usmpy.from_dlpack(producer, device=object())
     assert producer.calls == []
     assert tensor.deleted == 0
+
+
+def test_as_many_elements_as_there_are_addresses():
+    """Strides of 0 make them out of one."""
+    one_byte = {"dtype": (1, 8, 1), "memory": b"\5" * 8}
+    producer, _ = producers.producer((2**62,), strides=(0,), **one_byte)
+    x = usmpy.from_dlpack(producer)
+    assert (x.size, x[2**62 - 1].item()) == (2**62, 5)
+    producer, _ = producers.producer((2**62, 2), strides=(0, 0), **one_byte)
+    with pytest.raises(BufferError, match="beyond any address"):
+        usmpy.from_dlpack(producer)

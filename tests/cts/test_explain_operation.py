@@ -115,3 +115,15 @@ def test_refused(queue):
     ):
         with pytest.raises(error, match=match):
             usmpy.explain_operation(*arguments)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "argmax", "cumulative_sum", "sort", "argsort"])
+def test_the_type_that_is_told_is_the_results(name, queue):
+    for dtype in ("bool", "uint8", "uint16", "uint64", "int16", "int64", "float32"):
+        x = usmpy.ones(3, dtype=dtype, queue=queue)
+        try:
+            found = getattr(usmpy, name)(x).dtype
+        except TypeError:
+            continue
+        text = usmpy.explain_operation(name, x).splitlines()[0]
+        assert text.endswith(f"result in {found}"), text

@@ -161,3 +161,14 @@ def test_random_indices_on_the_host(data):
     np.testing.assert_array_equal(x[ours].asnumpy(), values[key])
     x[ours] = values[key] = -1
     np.testing.assert_array_equal(x.asnumpy(), values)
+
+
+def test_axes_of_length_1_need_no_room(queue):
+    """Beside the indices there may be a few axes that do not merge: these are none."""
+    n = np.arange(1 << 9, dtype="int32").reshape([2, 1] * 9)
+    i = np.array([1, 0, 1])
+    x, k = (usmpy.asarray(values, queue=queue, copy=True) for values in (n, i))
+    np.testing.assert_array_equal(x[(k, ALL) * 9].asnumpy(), n[(i, ALL) * 9])
+    x[(k[:2], ALL) * 9] = 7
+    n[(i[:2], ALL) * 9] = 7
+    np.testing.assert_array_equal(x.asnumpy(), n)

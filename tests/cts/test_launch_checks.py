@@ -473,3 +473,10 @@ def test_sizes_of_work_groups_that_suit_a_kernel(device, queue, program):
     program.reverse[usmpy.NdRange(2 * multiple, multiple)](x, usmpy.LocalMemory(multiple, x.dtype)).wait()
     halves = [list(range(multiple)), list(range(multiple, 2 * multiple))]
     assert x.tolist() == halves[0][::-1] + halves[1][::-1]
+
+
+def test_an_array_of_one_element_is_no_scalar(queue, program):
+    x, y = zeros(queue, 4, "float32"), zeros(queue, 4, "float32")
+    for value in (np.ones(1, "float32"), np.ones((1, 1), "float32")):
+        with refused(queue, TypeError, "an object of 1 elements was given for"):
+            program.scale[4](x, y, value)

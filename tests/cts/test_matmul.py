@@ -416,3 +416,11 @@ def test_several_threads_multiply_at_once(device):
     for thread in threads:
         thread.join()
     assert rights == [True] * 80
+
+
+def test_lengths_beyond_32_bits_are_for_libraries_with_wider_numbers():
+    x, y = (usmpy.zeros(shape, dtype="float32", device="host") for shape in ((1, 3), (3, 2)))
+    few = usmpy.explain_matmul(x, y)
+    many = usmpy.explain_matmul(usmpy.broadcast_to(x, (2**31 + 1, 3)), y)
+    assert "openblas" in few
+    assert ("openblas" in many) == ("openblas64" in few)

@@ -156,3 +156,14 @@ def test_nothing_is_tracked_unless_asked_for(place):
     assert x.data_ptr not in [a.address for a in usmpy.live_allocations()]
     with pytest.raises(TypeError, match="on is an int"):
         usmpy.track_allocations(1)
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, 2])
+def test_a_block_that_was_used_before_is_large_enough(place, more):
+    """Blocks of one class have one size: four sizes to each doubling."""
+    for power in (1 << 12, 1 << 16, 1 << 20):
+        n = power + more
+        x = usmpy.empty(n, dtype="uint8", device=place)
+        size = usmpy.memory_stats(place)["device"]["in_use"]
+        del x
+        assert size == (power if more <= 0 else power * 5 // 4)

@@ -276,3 +276,11 @@ def test_numpys_functions_compute_on_the_device(put):
         assert result.tolist() == values
     with pytest.raises(TypeError, match=r"numpy\.fmod has no counterpart in usmpy"):
         np.fmod(x, 2)
+
+
+@pytest.mark.parametrize("dtype", ["complex32", "float8_e3m4", "float8_e4m3", "float8_e5m2", "float4_e2m1fn"])
+def test_stored_types_have_no_parts(queue, dtype):
+    x = usmpy.empty(4, dtype=dtype, queue=queue)
+    for part in ("real", "imag"):
+        with pytest.raises(TypeError, match="no real and imaginary part"):
+            getattr(x, part)

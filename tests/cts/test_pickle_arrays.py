@@ -261,3 +261,11 @@ def test_programs_and_kernels(device):
     x = usmpy.arange(3, dtype="int32", device=device)
     kernel[usmpy.Range(3)](x)
     assert x.tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("shape", [(12,), (3, 4)])
+def test_buffers_of_any_type_are_bytes(device, shape):
+    n = np.arange(12, dtype="int32")
+    data, _ = split(usmpy.asarray(n, device=device, copy=True))
+    for buffer in (n.reshape(shape), memoryview(n.reshape(shape)), n.reshape(shape).view("float32")):
+        np.testing.assert_array_equal(pickle.loads(data, buffers=[buffer]).asnumpy(), n)

@@ -139,3 +139,13 @@ def test_the_printed_line_mends_it(device, name):
     result = eval(call, names)
     results = result if isinstance(result, (list, tuple)) else [result]
     assert all(result is None or result.queue is made[0].queue for result in results)
+
+
+def test_the_first_array_on_another_queue_is_named(device):
+    queues = [usmpy.Queue(device) for _ in range(3)]
+    a, b, c = (usmpy.zeros(2, queue=queue) for queue in queues)
+    for arrays in ([a, b, c], [a, a, b, a, c]):
+        i = [x is b for x in arrays].index(True)
+        with pytest.raises(usmpy.ExecutionPlacementError) as info:
+            usmpy.concat(arrays)
+        assert f"arrays[{i}] = arrays[{i}].to_device(arrays[0].queue)" in str(info.value)

@@ -424,3 +424,39 @@ def test_a_stream_for_others_has_all_work(backend, queue):
 
 def test_native_handle_of_a_queue_without_one(queue):
     assert queue.native_handle is None or type(queue.native_handle) is int
+
+
+def test_kept_objects_go_without_another_call(queue):
+    """The thread that ends the task has no interpreter: it asks the main thread to release them."""
+    gate, _ = held(queue)
+    thing = Kept()
+    reference = weakref.ref(thing)
+    kept = queue.keep_alive(thing)
+    del thing
+    gate.set()
+    assert gone(reference)
+    kept.wait(PATIENCE)
+
+
+def test_kept_objects_go_with_the_next_call_of_another_thread(queue):
+    """The main thread may be in a wait that does nothing of Python's."""
+    found = []
+
+    def call():
+        time.sleep(0.01)  # the main thread waits
+        gate, _ = held(queue)
+        thing = Kept()
+        reference = weakref.ref(thing)
+        kept = queue.keep_alive(thing)
+        del thing
+        gate.set()
+        deadline = time.monotonic() + PATIENCE
+        while reference() is not None and time.monotonic() < deadline:
+            time.sleep(0.01)
+            kept.wait(PATIENCE)
+        found.append(reference())
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    assert found == [None]

@@ -174,3 +174,22 @@ def test_work_that_is_pending_comes_first(queue):
         x[...] = value
         i = usmpy.arange(0, 1 << 16, 64, dtype="int64", queue=queue)
         assert usmpy.take(x, i).tolist() == [value] * 1024
+
+
+def test_every_index_of_any_layout_is_checked(backend, queue):
+    """What lies between the elements of a view is no index."""
+    x, n = filled(queue, 5)
+    parts = (slice(None, None, 2), slice(1, None, 3), slice(None, None, -2))
+    room = np.full((4, 5, 6), 99)
+    room[parts] = np.arange(12).reshape(2, 2, 3) % 5
+    kind = "host" if queue.device.has_usm_host else "device"
+    k = usmpy.asarray(room, queue=queue, usm_type=kind)
+    same(usmpy.take(x, k[parts]), np.take(n, room[parts]))
+    if kind != "host" and "host-accessible" not in backend.tags:
+        return  # kernels take the nearest element
+    for place in np.ndindex(2, 2, 3):
+        room[parts][place] = 5
+        k = usmpy.asarray(room, queue=queue, usm_type=kind)
+        with pytest.raises(IndexError, match="out of range"):
+            usmpy.take(x, k[parts])
+        room[parts][place] = 4

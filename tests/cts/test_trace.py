@@ -1,5 +1,6 @@
 """usmpy.trace(): what is recorded of tasks, their times, their dependencies and their ends."""
 
+import functools
 import gc
 import threading
 
@@ -202,3 +203,27 @@ def test_memory_that_is_used_again_is_other_memory(queue):
             queue.fill(x, i).wait()
             del x
     assert [task.depends for task in t.tasks] == [()] * 3
+
+
+def test_a_copy_of_a_view_counts_all_of_its_elements(queue):
+    x = usmpy.ones((6, 2, 5), dtype="int32", device=queue)
+    y = usmpy.empty((5, 2, 6), dtype="int32", device=queue)
+    with usmpy.trace() as t:
+        usmpy.copyto(y, usmpy.permute_dims(x, (2, 1, 0)))
+        queue.wait()
+    (copy,) = t.tasks
+    assert (copy.what, copy.nbytes) == ("strided", 240)
+
+
+def test_functions_without_a_name_are_named_by_their_type():
+    class Named:
+        __name__ = 7
+
+        def __call__(self):
+            return None
+
+    queue = usmpy.Queue("host")
+    with usmpy.trace() as trace:
+        for function in (functools.partial(int), Named()):
+            queue.host_task(function).wait()
+    assert [task.name.rpartition(".")[2] for task in trace.tasks] == ["partial", "Named"]

@@ -203,3 +203,12 @@ def test_functions_of_float64(queue):
             with pytest.raises(usmpy.UsmError, match="does not build the kernels"):
                 call(row)
     same(x, n)
+
+
+def test_what_would_be_done_where_float64_is_missing(queue):
+    x = usmpy.zeros(4, dtype="float64", queue=queue)
+    y, i = usmpy.zeros(4, dtype="float32", queue=queue), usmpy.zeros(4, dtype="int32", queue=queue)
+    refused(queue.device, lambda: usmpy.explain_copy(y, x, casting="unsafe"), "float64")
+    assert usmpy.explain_copy(x, x)
+    wide = "float64" if queue.device.has_fp64 else "float32"
+    assert usmpy.result_type(i, 1.5).name == wide

@@ -288,3 +288,20 @@ def test_older_versions_tell_no_stream(peer, driver, device):
     x = usmpy.asarray(changed(theirs, stream=0))
     assert driver.calls("cuStreamQuery") == before
     assert x.tolist() == [7] * N
+
+
+def test_a_borrow_is_on_the_queue_that_is_asked_for(peer, device):
+    queue = usmpy.Queue(device)
+    with usmpy.borrow(peer.array(N, 7, cls=cuda_peers.Interface), queue=queue) as taken:
+        assert taken.queue == queue
+        assert taken.queue != device.queue
+        assert taken.tolist() == [7] * N
+
+
+def test_the_garbage_collector_sees_the_queues_that_the_module_keeps(peer):
+    """Else a module that is loaded again in a process, or in a sub-interpreter, is never freed."""
+    with usmpy.borrow(peer.array(N, 7, cls=cuda_peers.Interface, device=1)) as taken:
+        queue = taken.queue
+    assert queue.device == usmpy.Device("cuda:gpu:1")
+    usmpy.from_dlpack(peer.array(N, 7, cls=cuda_peers.Dlpack, device=1))
+    assert any(each is queue for each in gc.get_referents(usmpy._core))

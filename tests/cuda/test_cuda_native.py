@@ -119,3 +119,21 @@ def test_invalid_objects_are_refused(device):
         usmpy.Queue.from_native("cuda", 0)
     with pytest.raises(ValueError, match="parts"):
         device.create_sub_devices(1)
+
+
+@pytest.mark.parametrize(("current", "ordinal"), [(None, 0), (0, 0), (1, 1)])
+@pytest.mark.parametrize("stream", [1, 2])
+def test_the_default_streams_are_of_the_current_context_s_device(driver, stream, current, ordinal):
+    """Without a context they are of the first device, as CUDA's runtime has it."""
+    with driver.on(current):
+        queue = usmpy.Queue.from_native("cuda", stream)
+        assert queue.device.filter_string == f"cuda:gpu:{ordinal}"
+        assert usmpy.ones(5, dtype="int32", queue=queue).tolist() == [1] * 5
+
+
+def test_the_priority_of_another_library_s_stream(device, driver):
+    """CUDA has no low one; a stream without a priority is of the normal one, as the default streams are."""
+    high, theirs = usmpy.Queue(device, priority="high"), driver.stream()
+    for stream, priority in ((theirs, "normal"), (high.native_handle, "high"), (1, "normal"), (2, "normal")):
+        assert usmpy.Queue.from_native("cuda", stream).priority == priority
+    driver.destroy_stream(theirs)

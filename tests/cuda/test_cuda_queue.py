@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 import time
@@ -159,6 +160,24 @@ def test_tasks_delayed_by_the_host_are_enqueued_together(driver, device, in_orde
     queue.wait()
 
 
+def test_a_late_task_that_the_driver_has_is_not_enqueued_again(driver, device):
+    """A task in front of it, in a queue out of order, reaches the driver after it."""
+    queue = usmpy.Queue(device, in_order=False)
+    x, y = (usmpy.zeros(N, dtype="int32", queue=queue) for _ in range(2))
+    queue.wait()
+    gates = [threading.Event() for _ in range(2)]
+    tasks = [usmpy.Queue(device).host_task(gate.wait, PATIENCE) for gate in gates]
+    events = [queue.fill(x, 1, depends=[tasks[0]]), queue.fill(y, 2, depends=[tasks[1]])]
+    before = driver.calls("cuMemsetD32Async")
+    with driver.held():
+        for done, gate in enumerate(reversed(gates), 1):
+            gate.set()
+            until(lambda done=done: driver.calls("cuMemsetD32Async") >= before + done)
+    for event in events:
+        event.wait(PATIENCE)
+    assert driver.calls("cuMemsetD32Async") == before + 2
+
+
 @pytest.mark.parametrize("nbytes", [100, 100_000, 20_000_000])
 def test_pageable_memory_is_copied_without_waiting_for_earlier_work(driver, queue, nbytes):
     x = usmpy.zeros(nbytes, dtype="uint8", queue=queue)
@@ -288,3 +307,104 @@ def test_arrays_are_made_while_a_stream_is_captured(driver, device, captured):
         x = usmpy.full(2_000_000, 3, dtype="int32", usm_type=usm_type, queue=other)
         assert x.asnumpy()[-1] == 3
         del x
+
+
+def live(driver, kind):
+    """Living objects of the driver in software."""
+    counts = (ctypes.c_ulonglong * 8)()
+    driver.library.cudasim_counts(counts)
+    return counts[("bytes", "allocations", "streams", "events", "modules", "graphs").index(kind)]
+
+
+@pytest.mark.parametrize("ordinal", [0, 1])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_events_of_a_profiling_queue_are_destroyed_with_their_tasks(driver, device, in_order, ordinal):
+    """Also in another device than that of the thread's context, which stays."""
+    queue = usmpy.Queue(f"cuda:gpu:{ordinal}", profiling=True, in_order=in_order)
+    x = usmpy.zeros(N, dtype="int32", queue=queue)
+
+    def turns(n):
+        for i in range(n):
+            event = queue.fill(x, i)
+            assert event.start_time_ns <= event.end_time_ns
+        queue.wait()
+
+    turns(20)
+    before = live(driver, "events")
+    turns(50)
+    assert live(driver, "events") <= before + 20
+
+
+def test_memory_of_a_queue_s_tasks_is_given_back_to_the_driver(driver, device):
+    """A queue and all that belonged to it leave nothing."""
+
+    def use(**options):
+        queue = usmpy.Queue(device, **options)
+        x = usmpy.zeros(N, dtype="int32", queue=queue)
+        queue.memcpy(bytearray(x.nbytes), x).wait()
+        queue.memcpy(x, bytes(x.nbytes)).wait()
+        queue.barrier().wait()
+
+    variants = [{}, {"in_order": False}, {"profiling": True}, {"profiling": True, "in_order": False}]
+    counts = []
+    for _ in range(4):
+        for options in variants:
+            use(**options)
+        gc.collect()
+        counts.append([live(driver, kind) for kind in ("streams", "events")])
+    assert counts[3] == counts[2]
+
+
+# Copies from and to pageable memory go in pieces of 4 MiB, or of an eighth of the whole up to 16 MiB.
+MIB = 1 << 20
+SIZES = [64 << 10, (64 << 10) + 1, 4 * MIB - 1, 4 * MIB, 4 * MIB + 1, 8 * MIB, 12 * MIB + 1, 32 * MIB + 1]
+
+
+@pytest.mark.parametrize("nbytes", SIZES)
+def test_copies_in_pieces_are_whole(device, queue, nbytes):
+    source = np.resize(np.arange(1, 252, dtype="uint8"), nbytes)  # 251 is prime: each piece begins otherwise
+    x = usmpy.zeros(nbytes + 1, dtype="uint8", queue=queue)
+    queue.memcpy(x[:nbytes], source).wait()
+    target = np.zeros(nbytes + 1, "uint8")
+    queue.memcpy(target[:nbytes], x[:nbytes]).wait()
+    assert np.array_equal(target[:nbytes], source)
+    assert (target[nbytes], x[nbytes].item()) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "words"),
+    [
+        (2, MemoryError, r"CUDA_ERROR_OUT_OF_MEMORY \(2\): out of memory$"),
+        (801, usmpy.UsmError, r"CUDA_ERROR_NOT_SUPPORTED \(801\): operation not supported$"),
+        (12345, usmpy.UsmError, r"CUDA_ERROR_UNKNOWN \(12345\): the driver does not say what that means$"),
+        (900, BufferError, r"CAPTURE_UNSUPPORTED \(900\): a stream is being captured into a graph, and"),
+    ],
+)
+def test_errors_have_the_driver_s_words(driver, queue, x, code, kind, words):
+    with driver.failing("cuMemsetD32Async", code), pytest.raises(kind, match=words):
+        queue.fill(x, 7)
+    queue.fill(x, 8)
+    assert x.tolist() == [8] * N
+
+
+def test_work_behind_a_task_of_the_host_is_submitted(queue, x):
+    """It is not in the driver yet, which has no answer about it."""
+    gate = threading.Event()
+    task = usmpy.Queue("host").host_task(gate.wait, PATIENCE)
+    late = queue.fill(x, 3, depends=[task])
+    assert (late.status, late.done) == ("submitted", False)
+    gate.set()
+    late.wait()
+    assert late.status == "complete"
+
+
+def test_a_large_copy_from_pageable_memory_that_fails_is_an_error(driver, queue):
+    x = usmpy.zeros(1 << 20, dtype="uint8", queue=queue)
+    queue.wait()
+    with driver.failing("cuMemcpyAsync", 2):
+        event = queue.memcpy(x, np.ones(1 << 20, "uint8"))
+        for wait in (event.wait, queue.wait):  # the queue tells of it once
+            with pytest.raises(MemoryError, match="cuMemcpyAsync failed with CUDA_ERROR_OUT_OF_MEMORY"):
+                wait()
+    queue.memcpy(x, np.ones(1 << 20, "uint8")).wait()
+    assert x[-1].item() == 1

@@ -276,3 +276,26 @@ def test_a_handle_that_comes_back_is_another_stream(peer, driver, device):
         queue.wait()
         del queue
         driver.destroy_stream(stream)
+
+
+# -- copies in the order of a stream ---------------------------------------------------------------
+
+
+def test_a_copy_to_another_device_comes_before_later_work_of_the_stream(peer, driver, device, kind):
+    x = usmpy.full(N, 5, dtype="int8", device=device)
+    device.queue.wait()
+    other = usmpy.Queue("cuda:gpu:1")
+    stream = peer.stream(1)
+    driver.late(other.native_handle, LATE)
+    y = x.to_device(other, stream=kind(stream))
+    assert y.data_ptr != x.data_ptr
+    with driver.on(1):
+        driver.fill(stream, y.data_ptr, N, 6)
+        assert driver.is_busy(stream)
+        driver.synchronize(stream)
+    assert y.tolist() == [6] * N
+
+
+def test_a_stream_of_another_version_is_named(device):
+    with pytest.raises(TypeError, match="has version 3; version 0"):
+        usmpy.Queue.from_stream(cuda_peers.Protocol(5, version=3))

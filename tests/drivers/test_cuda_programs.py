@@ -681,3 +681,165 @@ def test_the_compiler_leaves_the_locale_of_the_thread_alone():
     before = locale.nl_langinfo(locale.CODESET)
     build('extern "C" __global__ void own(int *x) { x[0] = 77; }')
     assert locale.nl_langinfo(locale.CODESET) == before
+
+
+def test_a_module_of_many_kernels():
+    head = ".version 7.8\n.target sm_80\n.address_size 64\n"
+    names = [f"kernel_{'x' * (i % 50)}{i}" for i in range(300)]
+    program = build(head + "".join(f".visible .entry {name}()\n{{\n\tret;\n}}\n" for name in names), "ptx")
+    assert program.kernel_names == names
+    last = program[names[-1]]
+    DEVICE.queue.submit(last, (), usmpy.Range(3)).wait()
+
+
+# A compiler that works but for one function, which returns 9 in place of success.
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"Version": 9}, "BackendUnavailable .* does not tell its version"),
+        ({"GetNumSupportedArchs": 9}, r"UsmError nvrtcGetNumSupportedArchs of .* returned NVRTC_\w+ \(9\)"),
+        ({"GetSupportedArchs": 9}, r"UsmError nvrtcGetSupportedArchs of .* returned NVRTC_\w+ \(9\)"),
+        ({"oldest": 150}, r"BackendUnavailable .* this libnvrtc knows devices from 15\.0 on"),
+        ({"CreateProgram": 9}, r"UsmError nvrtcCreateProgram of .* returned NVRTC_\w+ \(9\)"),
+        ({"CompileProgram": 1}, r"MemoryError nvrtcCompileProgram of .* returned NVRTC_\w+ \(1\)"),
+        ({"CompileProgram": 6, "GetProgramLogSize": 9}, r"BuildError the program does not build: .* \(6\)"),
+        ({"GetPTXSize": 9}, r"UsmError nvrtcGetPTX of .* returned NVRTC_\w+ \(9\)"),
+        ({"GetPTX": 9, "size": 5}, r"UsmError nvrtcGetPTX of .* returned NVRTC_\w+ \(9\)"),
+        ({}, "UsmError libnvrtc gave neither machine code nor PTX"),
+    ],
+)
+def test_failures_of_the_compiler_itself_name_the_function(changes, words, tmp_path):
+    text = FAILING.replace("archs[0] = 50", f"archs[0] = {changes.get('oldest', 50)}")
+    size = changes.get("size", 0)
+    text = re.sub(r"(nvrtcGet(PTX|CUBIN)Size\(.*) return 9;", rf"\1 *size = {size}; return 0;", text)
+    text = re.sub(r"return [79];", "return 0;", text)
+    for name, code in changes.items():
+        text = re.sub(rf"(nvrtc{name}\(.*) return 0;", rf"\1 return {code};", text)
+    library = make_nvrtc(text, tmp_path / "libnvrtc.so.99")
+    assert re.match(words, built_by_nvrtc(USMPY_NVRTC_LIBRARY=library), re.DOTALL)
+
+
+def make_nvrtc(text, path):
+    source = path.parent / "nvrtc.c"
+    source.write_text(text)
+    for built in (path, path.parent / "libnvrtc-builtins.so.99.1"):
+        subprocess.run(["cc", "-shared", "-fPIC", source, "-o", built], check=True)
+    return path
+
+
+def built_by_nvrtc(**variables):
+    """What a process says that builds a program with only these variables of libraries."""
+    others = ("CUDA_HOME", "LD_LIBRARY_PATH", "USMPY_NVRTC_LIBRARY")
+    own = {name: value for name, value in os.environ.items() if name not in others}
+    own |= {name: str(value) for name, value in variables.items()}
+    own |= {"USMPY_CACHE": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    code = BESIDE.replace("usmpy.UsmError", "(usmpy.UsmError, MemoryError)")
+    done = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_the_compiler_of_cuda_home_comes_before_those_of_packages(version, tmp_path):
+    if not SOFTWARE:
+        pytest.skip("NVIDIA's driver may be of either version")
+    if builtins_of_the_system():
+        pytest.skip("a toolkit's libraries come before it")
+    (tmp_path / "lib64").mkdir()
+    library = make_nvrtc(FAILING, tmp_path / "lib64" / f"libnvrtc.so.{version}")
+    said = built_by_nvrtc(CUDA_HOME=tmp_path, CUDASIM_VERSION=f"{version}000")
+    assert f"{library} returned" in said
+
+
+# PTX and machine code that compilers seldom write.
+
+HEAD = ".version 7.0\n.target sm_52\n.address_size 64\n"
+BODY = "{\n    ret;\n}\n"
+
+
+def test_names_of_kernels_that_are_not_read_stay_as_they_are():
+    """Of templates of other types, and what only begins like a mangled name."""
+    names = ["_Z1fI3fooEvPi", "_Z1gILi3EEvPi", "_Z1hILiEEvPi", "_Z99k"]
+    text = HEAD + "".join(f".visible .entry {name}(.param .u64 x)\n{BODY}" for name in names)
+    assert build(text, "ptx").kernel_names == ["_Z1fI3fooEvPi", "g<3>", "_Z1hILiEEvPi", "_Z99k"]
+
+
+def test_words_that_only_begin_like_directives():
+    text = HEAD + '.file 1 "lib.entrypoint.externs.cu"\n' + f".visible .entry f(.param .u64 x)\n{BODY}"
+    assert build(text, "ptx").kernel_names == ["f"]
+
+
+def test_external_names_of_ptx_are_no_local_memory():
+    text = HEAD + ".extern .shared .align 4 .b8 t[16];\n.extern .shared .align 4 .b8 u[];\n"
+    text += f".visible .entry f(.param .u64 x)\n{BODY}"
+    assert build(text, "ptx").f.parameters == ("unknown[8]",)
+
+
+def test_a_text_without_its_closing_quote():
+    try:
+        program = build(HEAD + f'.visible .entry f(.param .u64 x)\n{BODY}.file 1 "lib.cu', "ptx")
+    except usmpy.BuildError:
+        return  # of NVIDIA's driver; the one in software reads no file names
+    assert program.kernel_names == ["f"]
+
+
+@pytest.mark.parametrize(("n", "allowed"), [(60, True), (1024, True), (1025, False)])
+def test_kernels_of_many_parameters(n, allowed):
+    """usmpy reads up to 1024; launches of more than 48 keep their lists elsewhere."""
+    parameters = ",\n".join([".param .u64 x", *(f".param .u16 p{i}" for i in range(n - 1))])
+    last = f"""{{
+    .reg .u64 %a;
+    .reg .u16 %v;
+    ld.param.u64 %a, [x];
+    ld.param.u16 %v, [p{n - 2}];
+    st.global.u16 [%a], %v;
+    ret;
+}}
+"""
+    program = build(HEAD + f".visible .entry f({parameters})\n{last}", "ptx")
+    if not allowed:
+        with pytest.raises(usmpy.BuildError, match="more than 1024 parameters"):
+            _ = program.f
+        return
+    x = array([0], "u2")
+    program.f[1](x, *range(n - 1)).wait()
+    assert x.tolist() == [n - 2]
+
+
+def with_field(data, offset, layout, value):
+    """The cubin with another number at the offset."""
+    size = struct.calcsize(layout)
+    return data[:offset] + struct.pack(layout, value) + data[offset + size :]
+
+
+def test_machine_code_whose_parts_are_outside_of_it_never_reaches_the_driver():
+    data = cubin(SCALE, "sm_90")
+    segments, sections = struct.unpack_from("<QQ", data, 32)
+    damaged = [
+        with_field(data, 54, "<H", 55),  # the size of a segment's header
+        with_field(data, 58, "<H", 1),  # the size of a section's header
+        with_field(data, 60, "<H", 0),  # no sections
+        with_field(data, 62, "<H", 500),  # the section with the names
+        with_field(data, sections + 64 + 24, "<Q", len(data)),  # where a section begins
+        with_field(data, segments + 8, "<Q", len(data)),  # where a segment begins
+    ]
+    for change in damaged:
+        with pytest.raises(usmpy.BuildError, match="is refused: it is"):
+            build(change, "native")
+
+
+def test_machine_code_of_another_processor_is_refused_by_the_driver():
+    with pytest.raises(usmpy.BuildError) as caught:
+        build(cubin(SCALE, "sm_120"), "native")
+    assert "is refused" not in str(caught.value)
+    assert "CUDA_ERROR_" in str(caught.value)
+
+
+def test_a_compiler_that_knows_no_device(tmp_path):
+    source = tmp_path / "nvrtc.c"
+    for number, words in (("0", "nvrtcGetNumSupportedArchs"), ("257", "nvrtcGetNumSupportedArchs")):
+        source.write_text(FAILING.replace("*n = 1", f"*n = {number}"))
+        names = ["libnvrtc.so.99", "libnvrtc-builtins.so.99.1"]
+        for name in names:
+            subprocess.run(["cc", "-shared", "-fPIC", source, "-o", tmp_path / name], check=True)
+        assert f"{words} of {tmp_path / names[0]} returned" in run_with_nvrtc(tmp_path / names[0])

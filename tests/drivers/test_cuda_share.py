@@ -619,3 +619,74 @@ def test_two_processes_that_free_at_once(first, second):
         second.result()
     after = first("state()"), second("state()")
     assert list(map(without_events, after)) == list(map(without_events, before))
+
+
+@pytest.mark.parametrize(("kind", "name"), [(1, "shared"), (2, "host")])
+def test_memory_of_a_kind_that_cuda_does_not_share(first, second, kind, name):
+    second("usmpy.zeros(1, device='cuda').wait()")
+    with first.sent() as handle:
+        forged = resealed(bytes(handle), NBYTES + 9, "B", kind)
+        refused(second, forged, handle.fds, "ValueError", f"is of {name} memory with 2 descriptors")
+
+
+def test_an_opener_whose_context_fails_leaves_nothing(first, second):
+    """Opening makes the context current for the mapping, and for the exporter's event."""
+    second("z = usmpy.zeros(1, device='cuda'); z.wait(); del z")
+    before = second("state()[:2]")
+    first("sim.cudasim_hold(1); x.fill(3)")
+    with first.sent() as handle:
+        for n in (1, 2, 3):
+            second(f"sim.cudasim_fail(b'cuCtxPushCurrent', {n}, {UNKNOWN})")
+            with pytest.raises(Failed, match=r"UsmError.*cuCtxPushCurrent failed"):
+                second(OPENS, handle)
+            second("sim.cudasim_fail(b'cuCtxPushCurrent', 0, 0); forget()")
+            assert second("state()[:2]") == before
+        second(OPENS, handle)
+        first("sim.cudasim_hold(0)")
+        assert second("y[4999].item()") == 3
+
+
+# Takes the descriptors out of the process that made the handle, while only a few are left here.
+FEW_DESCRIPTORS = """
+import os, resource
+most, said = max(map(int, os.listdir("/proc/self/fd"))) + 8, []
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+for few in range(6):
+    taken = []
+    try:
+        while True:
+            taken.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        pass
+    for fd in [taken.pop() for _ in range(few)]:
+        os.close(fd)
+    try:
+        usmpy.IPCHandle.from_bytes(data).close()
+        said.append("")
+    except MemoryError as error:
+        said.append(str(error))
+    for fd in taken:
+        os.close(fd)
+"""
+
+
+def test_descriptors_that_run_out_while_they_are_taken():
+    with Process() as exporter, Process() as importer:
+        exporter(EXPORTS + "; h = x.get_ipc_handle()")
+        data, fds = exporter.send()
+        for fd in fds:
+            os.close(fd)
+        importer(f"data = {data!r}\n" + FEW_DESCRIPTORS)
+        said = importer("said")
+    assert said[-1] == ""
+    assert all("Too many open files" in text for text in said[:3])
+
+
+def test_a_block_that_became_writable_is_closed_and_opened_again(first):
+    with Process() as second:
+        for _ in range(2):
+            with first.sent() as handle:
+                second("y = handle().open(readonly=True)", handle)
+                second("z = handle().open()")
+                assert second("y[5].item()") == 5
+                second("del y, z; forget()")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import pathlib
 import threading
 import time
+import weakref
 
 import level_zero_drivers
 import numpy as np
@@ -318,3 +320,21 @@ def test_an_export_is_finished_data(paused):
     view = (ctypes.c_int32 * 1000).from_address(x.data_ptr)
     assert set(view) == {9}
     del unfinished
+
+
+class Owner:
+    pass
+
+
+def test_a_context_keeps_each_of_its_owners_alive(library, theirs):
+    owners = [Owner() for _ in range(3)]
+    references = [weakref.ref(owner) for owner in owners]
+    context = usmpy.Context.from_native("level_zero", theirs, owner=owners[0])
+    for owner in (*owners, owners[0]):  # one that it keeps already is not kept again
+        assert usmpy.Context.from_native("level_zero", theirs, owner=owner) == context
+    del owner, owners
+    gc.collect()
+    assert all(reference() is not None for reference in references)
+    del context
+    gc.collect()
+    assert all(reference() is None for reference in references)

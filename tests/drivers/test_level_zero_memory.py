@@ -226,3 +226,143 @@ def test_times_of_tasks_go_on_where_the_device_s_counter_begins_again(bits):
         """,
         ZESIM_TIMESTAMP_BITS=bits,
     )
+
+
+def test_overlapping_copies_where_commands_of_a_list_overlap():
+    """They go through a block: the copy out of it waits for the one into it."""
+    run(
+        """
+        queue = usmpy.Queue("level_zero", in_order=False)
+        n = 1 << 14
+        for i in range(40):
+            x = usmpy.arange(n, dtype="int32", queue=queue)
+            queue.wait()
+            if i % 2:
+                queue.memcpy(x[1:], x[:-1]).wait()
+                assert x.asnumpy().tolist() == [0, *range(n - 1)]
+            else:
+                queue.memcpy(x[:-1], x[1:]).wait()
+                assert x.asnumpy().tolist() == [*range(1, n), n - 1]
+        """,
+        ZESIM_JITTER_US="300",
+        ZESIM_OVERLAP="4",
+    )
+
+
+def test_results_of_the_driver_become_errors_of_their_kind():
+    run(
+        """
+        queue = usmpy.Queue("level_zero")
+        x = usmpy.zeros(64, dtype="int32", queue=queue)
+        for code, name, kind in (
+            (0x70000002, "ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY", MemoryError),
+            (0x70000003, "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", MemoryError),
+            (0x78000004, "ZE_RESULT_ERROR_INVALID_ARGUMENT", usmpy.UsmError),
+            (0x7ffffffe, "ZE_RESULT_ERROR_UNKNOWN", usmpy.UsmError),
+        ):
+            _ask("zesimFail", b"zeCommandListAppendMemoryFill", ctypes.c_uint64(1), ctypes.c_uint64(1), code)
+            try:
+                queue.fill(x, 1)
+            except kind as error:
+                assert f"failed with {name} (0x{code:x})" in str(error), error
+            else:
+                raise AssertionError(name)
+            queue.fill(x, 2)
+            assert x.tolist() == [2] * 64
+        """
+    )
+
+
+def test_a_context_of_another_library_where_there_is_one_device():
+    run(
+        """
+        (device,) = usmpy.get_devices("level_zero")
+        loader = ctypes.CDLL("libze_loader.so.1")
+        number, driver, made = ctypes.c_uint32(1), ctypes.c_void_p(), ctypes.c_void_p()
+        assert loader.zeDriverGet(ctypes.byref(number), ctypes.byref(driver)) == 0
+        description = (ctypes.c_uint64 * 3)(0xD)  # ZE_STRUCTURE_TYPE_CONTEXT_DESC
+        assert loader.zeContextCreate(driver, description, ctypes.byref(made)) == 0
+        context = usmpy.Context.from_native("level_zero", made.value)
+        assert context.devices == [device]
+        assert context.native_handle == made.value
+        del context
+        assert loader.zeContextDestroy(made) == 0
+        """,
+        ZESIM_DEVICES="1",
+        ZESIM_SUB_DEVICES="0",
+    )
+
+
+def test_memory_of_another_library_is_of_its_own_device_in_a_context_of_several():
+    run(
+        """
+        devices = usmpy.get_devices("level_zero")
+        context = usmpy.Context(devices)
+        queues = [usmpy.Queue(device, context=context) for device in devices]
+        loader = ctypes.CDLL("libze_loader.so.1")
+        handle = ctypes.c_void_p(context.native_handle)
+        for i, device in enumerate(devices):
+            pointer = ctypes.c_void_p()
+            description = (ctypes.c_uint64 * 3)(0x15)  # ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC
+            own = ctypes.c_void_p(device.native_handle)
+            code = loader.zeMemAllocDevice(
+                handle, description, ctypes.c_size_t(64), ctypes.c_size_t(64), own, ctypes.byref(pointer)
+            )
+            assert code == 0
+            for queue in queues:
+                y = usmpy.USMArray.from_pointer(pointer.value, (8,), "int32", queue=queue)
+                assert y.__dlpack_device__() == (14, i)
+                assert y.usm_type == "device"
+                queue.fill(y, i).wait()
+                assert y.tolist() == [i] * 8
+            del y
+            assert loader.zeMemFree(handle, pointer) == 0
+        """
+    )
+
+
+def test_a_query_that_fails_itself_is_repeated():
+    """Only after some failures in a row the error is the task's."""
+    run(
+        """
+        queue = usmpy.Queue("level_zero")
+        x = usmpy.zeros(64, dtype="int32", queue=queue)
+        queue.wait()
+        names = [b"zeEventQueryStatus", b"zeEventHostSynchronize"]
+        for i in range(20):
+            _ask("zesimPause", 1)
+            try:
+                event = queue.fill(x, i)
+                _ask("zesimFail", names[0], ctypes.c_uint64(1), ctypes.c_uint64(3), 0x70000002)
+                if i % 2:
+                    _ask("zesimFail", names[1], ctypes.c_uint64(1), ctypes.c_uint64(1), 0x70000002)
+                for _ in range(3):
+                    assert not event.done
+            finally:
+                _ask("zesimPause", 0)
+            event.wait()
+            assert x.tolist() == [i] * 64
+            for name in names:
+                _ask("zesimFail", name, ctypes.c_uint64(1), ctypes.c_uint64(0), 0)
+        """
+    )
+
+
+def test_times_that_the_driver_does_not_tell_are_of_when_the_end_was_seen():
+    run(
+        """
+        import time
+        queue = usmpy.Queue("level_zero", profiling=True)
+        x = usmpy.zeros(64, dtype="int32", queue=queue)
+        queue.wait()
+        name, first, often = b"zeEventQueryKernelTimestamp", ctypes.c_uint64(1), ctypes.c_uint64(1000)
+        _ask("zesimFail", name, first, often, 0x70000002)
+        _ask("zesimPause", 1)
+        event = queue.fill(x, 1)
+        time.sleep(0.002)
+        before = time.monotonic_ns()
+        _ask("zesimPause", 0)
+        event.wait()
+        assert before <= event.start_time_ns == event.end_time_ns <= time.monotonic_ns()
+        """
+    )

@@ -182,3 +182,15 @@ def test_limits_of_a_launch_are_named():
     with pytest.raises(ValueError, match=f"{local}"):
         program.sums[usmpy.NdRange((16,), (16,))](x, x[:16], usmpy.LocalMemory(local + 4))
     program.sums[usmpy.NdRange((16,), (16,))](x, x[:16], usmpy.LocalMemory(local)).wait()
+
+
+@pytest.mark.parametrize("dimension", [0, 1, 2])
+def test_more_groups_than_the_device_counts_are_refused(dimension):
+    """Their numbers have 32 bits; in the first dimension the groups are of 256 work-items."""
+    kernel = usmpy.Program("kernel void none(global int *x) {}", device=PLACES[0]).none
+    x = usmpy.zeros(1, dtype="int32", device=PLACES[0])
+    sizes = [1, 1, 1]
+    sizes[dimension] = 1 << 42
+    with pytest.raises(ValueError, match=f"groups of .* along dimension {dimension} are more than the 42949"):
+        kernel[usmpy.Range(*sizes)](x)
+    kernel[usmpy.Range(3)](x).wait()

@@ -11,7 +11,7 @@ import time
 
 import level_zero_drivers
 import pytest
-from level_zero_processes import needs_driver, run
+from level_zero_processes import SPIRV, needs_driver, run
 from share_peer import Failed, Peer, resealed
 
 import usmpy
@@ -436,3 +436,123 @@ def test_allocations_fail_in_turn(sent, device):
         if not reached:
             break
     assert 5 < n < 199
+
+
+def test_a_handle_without_descriptors_to_be_had():
+    """The handle of device memory takes a duplicate and a pipe; nothing stays open where one is missing."""
+    run(
+        """
+        import resource
+        x = usmpy.share(usmpy.arange(1000, dtype="int32", device="level_zero"))
+        x.get_ipc_handle().close()
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(128, hard), hard))
+        taken = []
+        try:
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            pass
+        said = []
+        for _ in range(3):
+            try:
+                x.get_ipc_handle()
+            except MemoryError as error:
+                said.append(str(error))
+            os.close(taken.pop())
+        x.get_ipc_handle().close()
+        for fd in taken:
+            os.close(fd)
+        assert len(said) == 3 and all("Too many open files" in text for text in said), said
+        assert "pipe" not in said[0] and "cannot make a pipe" in said[1] == said[2], said
+        assert len(os.listdir("/proc/self/fd")) < 100
+        """
+    )
+
+
+def test_a_fork_uses_nothing_of_the_driver():
+    run(
+        f"""
+        import gc
+        from share_peer import Peer
+        spirv = open({str(SPIRV)!r}, "rb").read()
+        device = usmpy.Device("level_zero")
+        context = usmpy.Context([device])
+        queue = usmpy.Queue(device, context=context)
+        program = usmpy.Program(spirv, device=queue, language="spirv")
+        plain = usmpy.Program(spirv, device=queue, language="spirv", options="-cl-mad-enable")
+        axpy = program["axpy"]
+        x = usmpy.ones(100, dtype="float32", queue=queue)
+        y = usmpy.zeros(100, dtype="float32", queue=queue)
+        other = Peer()
+        other("x = usmpy.share(usmpy.zeros(3, device='level_zero')); h = x.get_ipc_handle()")
+        other.start("send(h)")
+        data, fds = other.receive()
+        other.result()
+        own = ctypes.create_string_buffer(400)
+        address = ctypes.addressof(own)  # nothing of the driver's
+        queue.wait()
+        child = os.fork()
+        if child == 0:
+            try:
+                for number, call in enumerate((
+                    lambda: usmpy.Context([device]),
+                    lambda: usmpy.Queue(device, context=context),
+                    lambda: usmpy.empty(1 << 24, queue=queue),
+                    lambda: queue.fill(x, 1),
+                    lambda: axpy[usmpy.Range(100)](x, y, 2.0, 100),
+                    lambda: usmpy.Program(spirv, device=queue, language="spirv", options="-cl-opt-disable"),
+                    lambda: program.binary,
+                    lambda: usmpy.USMArray.from_pointer(address, 100, "float32", queue=queue),
+                    lambda: usmpy.Context.from_native("level_zero", address),
+                    lambda: plain["axpy"],
+                    lambda: usmpy.IPCHandle.from_bytes(data, fds).open(),
+                )):
+                    try:
+                        call()
+                    except RuntimeError as error:
+                        assert "before this process was forked" in str(error), (number, error)
+                    else:
+                        raise AssertionError(number)
+                del x, y, axpy, plain, program, queue, context, call
+                gc.collect()
+                os._exit(0)
+            except BaseException as error:
+                print(repr(error), flush=True)
+                os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+        axpy[usmpy.Range(100)](x, y, 2.0, 100)
+        assert y.tolist() == [2.0] * 100
+        other.__exit__()
+        """
+    )
+
+
+def test_memory_whose_handle_cannot_be_duplicated():
+    run(
+        """
+        import resource
+        x = usmpy.arange(1 << 16, dtype="int32", device="level_zero")
+        usmpy.share(x)
+        x.queue.wait()
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(128, hard), hard))
+        taken, said = [], []
+        try:
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            pass
+        shared = None
+        while shared is None:
+            try:
+                shared = usmpy.share(x)
+            except MemoryError as error:
+                said.append(str(error))
+                os.close(taken.pop())
+        for fd in taken:
+            os.close(fd)
+        assert "gives no file descriptor to pass on: Too many open files" in said[-1], said
+        assert shared.tolist() == x.tolist()
+        """
+    )

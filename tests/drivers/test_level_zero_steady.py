@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
+
 import level_zero_processes
 import pytest
 
@@ -145,3 +149,40 @@ def test_idle_engines_of_other_queues_sleep_on():
     woken = {thread: sleeps(thread) - slept[thread] for thread in engines & threads()}
     assert max(woken.values(), default=0) < 200, woken
     """)
+
+
+# A clock that is ten microseconds later each time it is read: every call of the driver seems to take long.
+SLOW_CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    static _Atomic long reads;
+    if (real == NULL)
+        real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int code = real(clock, time);
+    long later = ++reads * 10000 + time->tv_nsec;
+    time->tv_sec += later / 1000000000;
+    time->tv_nsec = later % 1000000000;
+    return code;
+}
+"""
+
+
+def test_a_slow_clock_is_read_a_few_times(tmp_path):
+    source, library = tmp_path / "clock.c", tmp_path / "clock.so"
+    source.write_text(SLOW_CLOCK)
+    compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
+    subprocess.run([*compiler, "-fPIC", "-shared", str(source), "-o", str(library), "-ldl"], check=True)
+    program = """
+    queue = usmpy.Queue(usmpy.get_devices("level_zero")[0], profiling=True)
+    x = usmpy.zeros(64, dtype="float32", queue=queue)
+    queue.wait()
+    before = calls("zeDeviceGetGlobalTimestamps")
+    event = queue.fill(x, 1.0)
+    assert event.start_time_ns <= event.end_time_ns
+    assert 1 <= calls("zeDeviceGetGlobalTimestamps") - before <= 4
+    """
+    level_zero_processes.run(program, preload=str(library))

@@ -470,3 +470,97 @@ def test_a_built_in_kernel_that_depends_on_failed_work_does_not_run(device):
     assert isinstance(caught.value.__cause__, ValueError)
     with pytest.raises((ValueError, usmpy.UsmError)):
         queue.wait()
+
+
+def asked(function, handle, what):
+    """A number that the driver tells about one of its objects."""
+    value = ctypes.c_uint64()
+    library = ctypes.CDLL("libOpenCL.so.1")
+    code = library[function](ctypes.c_void_p(handle), what, ctypes.c_size_t(8), ctypes.byref(value), None)
+    assert code == 0, (function, code)
+    return value.value
+
+
+CONTEXT_REFERENCE_COUNT, QUEUE_DEVICE, QUEUE_PROPERTIES = 0x1080, 0x1091, 0x1093
+
+
+def test_driver_s_queues_out_of_order_are_used_again(device):
+    """Each holds its context. Intel's runtime cannot always release them, so they are kept."""
+    context = usmpy.Context(device)
+
+    def use(**options):
+        queue = usmpy.Queue(device, context=context, in_order=False, **options)
+        x = usmpy.zeros(64, dtype="int32", queue=queue)
+        usmpy.flip(x).copy().wait()
+        queue.wait()
+
+    for profiling in (False, True):
+        use(profiling=profiling)
+    before = asked("clGetContextInfo", context.native_handle, CONTEXT_REFERENCE_COUNT)
+    for _ in range(10):
+        for profiling in (False, True):
+            use(profiling=profiling)
+    assert asked("clGetContextInfo", context.native_handle, CONTEXT_REFERENCE_COUNT) <= before + 4
+
+
+def test_a_used_queue_of_the_driver_goes_to_its_own_device_and_properties_alone(device):
+    if device.max_compute_units < 2:
+        pytest.skip("the device has one compute unit")
+    parts = device.create_sub_devices(1)[:2]
+    context = usmpy.Context(parts)
+    for i in range(12):
+        part, profiling = parts[i % 2], i % 3 == 0
+        queue = usmpy.Queue(part, context=context, in_order=False, profiling=profiling)
+        queue.barrier().wait()
+        if i >= 6:  # others may know it from now on: it is not given out again
+            assert asked("clGetCommandQueueInfo", queue.native_handle, QUEUE_DEVICE) == part.native_handle
+            properties = asked("clGetCommandQueueInfo", queue.native_handle, QUEUE_PROPERTIES)
+            assert properties & 3 == 1 + 2 * profiling
+        del queue
+
+
+def test_driver_s_queues_in_order_are_released(device):
+    context = usmpy.Context(device)
+
+    def use(**options):
+        queue = usmpy.Queue(device, context=context, **options)
+        queue.fill(usmpy.empty(1 << 18, dtype="int32", queue=queue), 1).wait()
+        queue.wait()
+
+    for profiling in (False, True):
+        use(profiling=profiling)
+    before = asked("clGetContextInfo", context.native_handle, CONTEXT_REFERENCE_COUNT)
+    for _ in range(10):
+        for profiling in (False, True):
+            use(profiling=profiling)
+    assert asked("clGetContextInfo", context.native_handle, CONTEXT_REFERENCE_COUNT) <= before + 4
+
+
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_memory_that_was_used_before_is_zeroed_again(device, kind):
+    """Also after the driver had it back, which hands it out again as it is."""
+    if not getattr(device, f"has_usm_{kind}"):
+        pytest.skip("the device has no such memory")
+    sizes = [3, 1000, 4096, 50_000, 300_000]
+    for _ in range(3):
+        dirty = [
+            usmpy.full(n, 255, dtype="uint8", device=device, usm_type=kind) for n in sizes for _ in "abc"
+        ]
+        device.queue.wait()
+        del dirty
+        usmpy.trim()
+        for n in sizes:
+            clean = [usmpy.zeros(n, dtype="uint8", device=device, usm_type=kind) for _ in "abc"]
+            assert not any(x.asnumpy().any() for x in clean)
+
+
+def test_memory_of_a_part_is_not_the_whole_device_s_where_the_driver_needs_two_contexts(device):
+    part = device.create_sub_devices(1)[0]
+    whole, cut = usmpy.Queue(device), usmpy.Queue(part, context=device.context)
+    handles = {queue.native_handle for queue in (whole, cut)}
+    contexts = {asked("clGetCommandQueueInfo", handle, 0x1090) for handle in handles}  # CL_QUEUE_CONTEXT
+    one = device.has_usm_system or len(contexts) == 1
+    wanted = usmpy.MemoryConnection.UNIFIED if one else usmpy.MemoryConnection.NONE
+    assert usmpy.memory_connection(whole, cut) == usmpy.memory_connection(cut, whole) == wanted
+    x = usmpy.arange(100, dtype="int32", queue=whole)
+    assert x.to_device(cut).tolist() == list(range(100))

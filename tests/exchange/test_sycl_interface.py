@@ -221,3 +221,21 @@ def test_no_sycl_queue_without_a_sycl_runtime(device):
     words = "no libsycl.so is loaded" if device.backend == "opencl" else f"not of {device.backend}"
     with pytest.raises(BufferError, match=words):
         device.queue._get_capsule()
+
+
+def test_an_offset_that_raises():
+    class Raises:
+        def __index__(self):
+            raise ZeroDivisionError
+
+    x = usmpy.arange(4, dtype="float32", device="host")
+    interface = {
+        "version": 1,
+        "typestr": "<f4",
+        "shape": (4,),
+        "data": (x.data_ptr, False),
+        "syclobj": x.queue,
+    }
+    for offset, error in ((Raises(), ZeroDivisionError), (1 << 70, OverflowError)):
+        with pytest.raises(error):
+            usmpy.asarray(Exporter(interface, offset=offset))

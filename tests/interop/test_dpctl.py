@@ -376,3 +376,24 @@ def test_the_guide_runs():
     blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
     assert blocks
     exec(compile("\n".join(blocks), str(GUIDE), "exec"), {})
+
+
+class Named:
+    """Memory whose interface names another object as its place."""
+
+    def __init__(self, memory, syclobj):
+        self.__sycl_usm_array_interface__ = {**memory.__sycl_usm_array_interface__, "syclobj": syclobj}
+
+
+def test_a_context_stands_for_a_queue_of_it(sycl_device):
+    context = dpctl.SyclContext(sycl_device)
+    theirs = dpctl.memory.MemoryUSMShared(16, queue=dpctl.SyclQueue(context, sycl_device))
+    for syclobj in (context, context._get_capsule()):
+        x = usmpy.asarray(Named(theirs, syclobj))
+        assert x.data_ptr == theirs._pointer
+        assert x.context == usmpy.Context.from_native("opencl", context)
+
+
+def test_a_queue_that_was_theirs_gives_their_capsule(sycl_queue):
+    queue = usmpy.Queue.from_native("opencl", sycl_queue)
+    assert dpctl.SyclQueue(queue._get_capsule()) == sycl_queue

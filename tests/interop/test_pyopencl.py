@@ -831,3 +831,25 @@ def test_the_examples_of_the_page_run(peer, monkeypatch):
     assert names["queue"].device.native_handle == peer.device.int_ptr
     names.clear()
     gc.collect()
+
+
+def test_a_queue_on_the_device_is_refused(peer):
+    """It takes work from kernels alone."""
+    if "Intel" not in peer.device.platform.name:
+        pytest.skip("PoCL ends the process where it is asked for one")
+    flags = cl.command_queue_properties
+    properties = flags.ON_DEVICE | flags.OUT_OF_ORDER_EXEC_MODE_ENABLE
+    theirs = cl.CommandQueue(peer.context, properties=[cl.queue_properties.PROPERTIES, properties])
+    with pytest.raises(ValueError, match="is a queue on the device"):
+        usmpy.Queue.from_native("opencl", theirs)
+
+
+def test_several_owners_of_a_context_live_as_long_as_it(peer):
+    owners = [Owner() for _ in range(4)]
+    contexts = [usmpy.Context.from_native("opencl", peer.context, owner=owner) for owner in owners]
+    gone = [weakref.ref(owner) for owner in owners]
+    owners.clear()
+    gc.collect()
+    assert None not in [reference() for reference in gone]
+    contexts.clear()
+    assert eventually(lambda: [reference() for reference in gone] == [None] * 4)

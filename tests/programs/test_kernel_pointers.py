@@ -178,3 +178,28 @@ def test_it_knows_neither_groups_nor_more_dimensions():
         HOST.queue.submit(kernel, (), (2, 2))
     with pytest.raises(ValueError, match="work-groups"):
         HOST.queue.submit(kernel, (), usmpy.NdRange(4, 2))
+
+
+def test_a_name_without_utf8():
+    with pytest.raises(UnicodeEncodeError):
+        usmpy.Kernel.from_pointer(1, [], name="\udc80")
+
+
+@pytest.mark.parametrize(
+    "word", ["int32*", "int32 *", " int32  * x ", " const int32 * x", "int32 x", "int32  x "]
+)
+def test_blanks_between_the_words_of_a_parameter(word):
+    x = usmpy.ones(1, dtype="int32", device=HOST)
+    kernel = kernel_of(lambda begin, end, value: None, word)
+    HOST.queue.submit(kernel, (x if "*" in word else 1,), usmpy.Range(1)).wait(PATIENCE)
+
+
+@pytest.mark.parametrize("count", range(12))
+@pytest.mark.parametrize("word", ["int32", "float64"])
+def test_each_number_of_values_arrives(word, count):
+    """Registers are used up at some number of them, and the next one is the first on the stack."""
+    seen = []
+    values = [3 + i for i in range(count)]
+    kernel = kernel_of(lambda begin, end, *given: seen.append(list(given)), *[word] * count)
+    HOST.queue.submit(kernel, values, usmpy.Range(1)).wait(PATIENCE)
+    assert seen == [values]

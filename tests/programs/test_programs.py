@@ -689,3 +689,13 @@ def test_a_child_of_a_fork_does_not_find_what_its_parent_built(device):
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert works(program)
+
+
+@pytest.mark.parametrize("device", DRIVERS, ids=str)
+def test_the_mark_of_a_binary_is_the_same_in_every_version(device):
+    """Binaries that were kept must load: the name of the format, and FNV-1a of what follows."""
+    binary = usmpy.Program(ADD, device=device).binary
+    value = 14695981039346656037
+    for byte in binary[16:]:
+        value = (value ^ byte) * 1099511628211 % (1 << 64)
+    assert (binary[:8], struct.unpack("<Q", binary[8:16])[0]) == (b"usmpy-1\0", value)

@@ -313,3 +313,16 @@ def test_the_process_says_what_it_waits_for_and_how_to_leave(waits):
 def test_work_that_ends_soon_is_waited_for_in_silence():
     script = "usmpy.Queue('host').host_task(time.sleep, 0.3); print('ok', flush=True)"
     assert said(script) == ""
+
+
+def test_a_report_of_more_tasks_than_are_kept():
+    err = said("""
+    q = usmpy.Queue("host")
+    events = [q.host_task(fail) for _ in range(50)]
+    while not all(event.done for event in events):
+        time.sleep(0.001)
+    del events
+    print("ok")
+    """)
+    assert "at least 32 tasks of one queue" in err
+    assert err.count("no rows") == 1

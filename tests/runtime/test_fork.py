@@ -1,5 +1,7 @@
 """fork: the child has a host backend that works, and what was pending fails there."""
 
+import asyncio
+import ctypes
 import os
 import signal
 import threading
@@ -230,3 +232,51 @@ def test_multiprocessing_by_fork():
     process.join(PATIENCE)
     assert process.exitcode == 0
     assert x[3].item() == 3
+
+
+def test_a_fork_inside_a_task_that_a_coroutine_awaits():
+    queue, gate = usmpy.Queue("host"), threading.Event()
+
+    def task():
+        gate.wait(PATIENCE)
+        in_child(lambda: usmpy.ones(3, device="host").tolist())
+        return 5
+
+    async def result(event):
+        return await event
+
+    async def main():
+        waiting = asyncio.create_task(result(queue.host_task(task)))
+        await asyncio.sleep(0)  # it has begun to wait
+        gate.set()
+        return await waiting
+
+    assert asyncio.run(main()) == 5
+
+
+def test_a_fork_inside_a_kernel_keeps_its_memory():
+    """Tasks behind it, which end in the child, had taken over its place in the list of the memory."""
+    queue, gate, wrong = usmpy.Queue("host"), threading.Event(), []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p)
+    def function(begin, end, address):
+        def check():
+            others = [usmpy.empty(1 << 16, dtype="int32", queue=queue) for _ in range(4)]
+            assert address not in [other.data_ptr for other in others]
+
+        gate.wait(PATIENCE)
+        try:
+            in_child(check)
+        except BaseException as error:
+            wrong.append(error)  # the caller is no Python
+
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    kernel = usmpy.Kernel.from_pointer(address, ["int32*"], owner=function)
+    x = usmpy.zeros(1 << 16, dtype="int32", queue=queue)
+    queue.wait()
+    events = [kernel[usmpy.Range(1)](x), queue.fill(x, 2)]
+    del x
+    gate.set()
+    for event in events:
+        event.wait(PATIENCE)
+    assert wrong == []

@@ -8,6 +8,7 @@ import pickle
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -277,3 +278,30 @@ def test_leaks_are_found(things):
         check(things, lambda s: kept.append(object()))
     with pytest.raises(AssertionError, match="references"):
         check(things, lambda s: kept.append(s.device))
+
+
+def test_a_call_on_any_thread_releases_what_tasks_kept():
+    """Also while the main thread, which CPython asks for such work, is in a call that does not end."""
+    left = []
+
+    def run():
+        kept = Trouble()
+        gone = weakref.ref(kept)
+        gate = threading.Event()
+        queue = usmpy.Queue("host")
+        event = queue.keep_alive([kept], depends=queue.host_task(gate.wait))
+        gate.set()
+        event.wait()
+        del kept
+        left.append(gone)
+        end = time.monotonic() + 10
+        while gone() is not None and time.monotonic() < end:
+            usmpy.can_cast("int8", "int16")  # makes no object of usmpy, whose end would release too
+            time.sleep(0.001)
+        left.append(gone())
+        event.wait()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert left[1:] == [None]

@@ -1,13 +1,15 @@
 """Every public function and method of arrays 60 times, also refused: no Python object is left.
 
-The refused calls are made from those that work: each argument in turn is an object of a wrong type, and there
-is one argument too many, and one with an unknown name. test_leaks.py has the calls of devices, queues and
-events, exchange/test_import_leaks.py those of imports.
+The refused calls are made from those that work: each argument in turn is an object of a wrong type, value
+or shape, and there is one argument too many, and one with an unknown name. test_leaks.py has the calls of
+devices, queues and events, exchange/test_import_leaks.py those of imports.
 """
 
+import contextlib
 import gc
 import operator
 import sys
+import time
 import warnings
 
 import numpy as np
@@ -31,6 +33,16 @@ class Wrong:
     """No function takes it."""
 
 
+class Number:
+    """An integer that is converted to one."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
 WRONG = Wrong()
 DEVICE = usmpy.Device("host")
 X = usmpy.ones((4, 4), dtype="float32", device=DEVICE)
@@ -38,7 +50,17 @@ I = usmpy.ones((4, 4), dtype="int32", device=DEVICE)  # noqa: E741
 B = usmpy.ones((4, 4), dtype="bool", device=DEVICE)
 C = usmpy.ones((4, 4), dtype="complex64", device=DEVICE)
 V = usmpy.arange(8, dtype="int32", device=DEVICE)
+T = V.copy()  # written to
 N = np.ones(4, "float32")
+ELSE = usmpy.ones((4, 4), dtype="float32", queue=usmpy.Queue(DEVICE))  # in another queue
+# What an argument is replaced by, too. Some functions take some of it.
+HUGE = 1 << 70
+BAD = (
+    *(None, "nonsense", -9, HUGE, float("nan"), 1j, [WRONG], [1, WRONG], (0, "nonsense"), [[1, WRONG]], {1}),
+    *(V, C, ELSE, [X, ELSE], [X, V], N, np.ones((2, 3), "float16"), np.ones(2, "S3"), DEVICE, X.queue),
+    *(ELSE.queue, [ELSE.queue], "int16", usmpy.int8),
+    usmpy.empty((4, 4), dtype="float8_e5m2", device=DEVICE),  # a type that is only stored
+)
 SOURCE = "kernel void one(global int *x) {\n  x[get_global_id(0)] = 1;\n}\n"
 PROGRAM = usmpy.Program(SOURCE, device=DEVICE)
 KERNEL = PROGRAM["one"]
@@ -81,7 +103,7 @@ CALLS = by_name(
         "clip": [(X, 0, 1), (X, {"min": X})],
         "concat": [([X, X],), ((X, X), {"axis": None})],
         "stack": [([X, X],), ((X, X), {"axis": 1})],
-        "copyto": [(X, X), (X, 1.0)],
+        "copyto": [(T, V), (T, 1)],
         "empty ones zeros": [(3,), ((2, 2), {"dtype": "int8", "device": DEVICE})],
         "empty_like ones_like zeros_like": [(X,), (X, {"dtype": "int8"})],
         "full": [((2, 2), 3), (2, 1.5, {"dtype": "float16"})],
@@ -110,9 +132,9 @@ CALLS = by_name(
         "moveaxis": [(X, 0, 1), (X, (0, 1), (1, 0))],
         "nonzero": [(X,)],
         "permute_dims": [(X, (1, 0))],
-        "place": [(I, B, V)],
-        "put": [(V, V, V)],
-        "put_along_axis": [(V, V.astype("int64"), V, {"axis": 0})],
+        "place": [(I.copy(), B, V)],
+        "put": [(T, V, V)],
+        "put_along_axis": [(T, V.astype("int64"), V, {"axis": 0})],
         "take": [(X, V[:4], {"axis": 0}), (V, V)],
         "take_along_axis": [(V, V.astype("int64"), {"axis": 0})],
         "repeat": [(X, 2), (V, V, {"axis": 0})],
@@ -155,12 +177,12 @@ METHODS = by_name(
         "astype": [(X, "int8")],
         "clip": [(X, 0, 1)],
         "copy": [(X,), (X, {"order": "F"})],
-        "fill": [(X, 1)],
+        "fill": [(T, 1)],
         "flatten": [(X,)],
         "get_ipc_handle": [(usmpy.share(V),)],
         "item": [(V[0],), (V, 3)],
         "nonzero": [(X,)],
-        "put": [(V, V, V)],
+        "put": [(T, V, V)],
         "ravel": [(X,)],
         "repeat": [(X, 2)],
         "reshape": [(X, (2, 8)), (X, 16)],
@@ -282,16 +304,36 @@ def split(given):
     return given[: len(given) - bool(keywords)], keywords
 
 
+def remade(value):
+    """The same of objects that a function converts: a new object, where a tuple would be used itself."""
+    if isinstance(value, tuple):
+        return [remade(item) for item in value]
+    return Number(value) if type(value) is int else value
+
+
 def variants(lists):
     """Argument lists that work, and wrong ones made from them: (arguments, keywords)."""
     for arguments, keywords in map(split, lists):
         yield arguments, keywords
-        for i in range(len(arguments)):
-            yield (*arguments[:i], WRONG, *arguments[i + 1 :]), keywords
-        for name in keywords:
-            yield arguments, keywords | {name: WRONG}
+        yield [remade(value) for value in arguments], {n: remade(value) for n, value in keywords.items()}
+        for wrong in (WRONG, *BAD):
+            for i in range(len(arguments)):
+                yield (*arguments[:i], wrong, *arguments[i + 1 :]), keywords
+            for name in keywords:
+                if name != "n" or wrong is not HUGE:  # diff() would take differences as often
+                    yield arguments, keywords | {name: wrong}
         yield (*arguments, *[WRONG] * 12), keywords
         yield arguments, keywords | {"nonsense": WRONG}
+
+
+def parts(value):
+    """The objects in it."""
+    if isinstance(value, tuple | list):
+        for item in value:
+            yield from parts(item)
+    elif isinstance(value, dict):
+        yield from parts(list(value.values()))
+    yield value
 
 
 def try_all(calls):
@@ -302,14 +344,62 @@ def try_all(calls):
             continue
 
 
+# All that may be referred to once too often, and once each. Immortal objects have no counts.
+THINGS = list(
+    {
+        id(thing): thing
+        for thing in (
+            *(
+                WRONG,
+                DEVICE,
+                X,
+                I,
+                B,
+                C,
+                V,
+                N,
+                PROGRAM,
+                KERNEL,
+                X.queue,
+                X.queue.context,
+                True,
+                NotImplemented,
+            ),
+            *parts([*CALLS.values(), *METHODS.values(), *BAD]),
+            *(thing for thing in vars(usmpy).values() if isinstance(thing, type | usmpy.DType)),
+        )
+    }.values()
+)
+
+
+def settle():
+    """Ends all work, and releases what it held."""
+    for queue in (X.queue, ELSE.queue):
+        with contextlib.suppress(usmpy.UsmError):
+            queue.wait()
+    before = -1
+    for _ in range(100):  # workers release the last task shortly after its completion is visible
+        usmpy.empty(0)  # releases that wait for the GIL
+        now = _core._live_counts()["events"]
+        if now == before:
+            return
+        before = now
+        time.sleep(0.001)
+
+
 def counts():
-    _core._live_counts()
-    usmpy.empty(0)  # releases that wait for the GIL
+    settle()
     gc.collect()
     # CPython's cache of attributes keeps names, also those that C code made for one look-up.
     sys._clear_type_cache()
-    things = (WRONG, DEVICE, X, I, B, C, V, N, PROGRAM, KERNEL, type(X), type(KERNEL))
-    return sys.getallocatedblocks(), [sys.getrefcount(thing) for thing in things]
+    live = _core._live_counts().values()
+    return sys.getallocatedblocks(), [*map(sys.getrefcount, THINGS), *live]
+
+
+def names(grown):
+    """What has grown, for a message."""
+    all_names = [*(type(thing).__name__ for thing in THINGS), *_core._live_counts()]
+    return {f"{name} {i}": n for i, (name, n) in enumerate(zip(all_names, grown, strict=True)) if n > SLACK}
 
 
 def check(calls):
@@ -325,7 +415,7 @@ def check(calls):
             grown = [b - a for a, b in zip(references, more_references, strict=True)]
             if more - blocks <= SLACK and max(grown) <= SLACK:
                 return
-    raise AssertionError(f"{ROUNDS} rounds left {more - blocks} blocks and references {grown}")
+    raise AssertionError(f"{ROUNDS} rounds left {more - blocks} blocks and references {names(grown)}")
 
 
 def check_function(function, lists):

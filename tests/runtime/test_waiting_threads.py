@@ -2,7 +2,9 @@
 
 import contextlib
 import ctypes
+import pathlib
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -240,3 +242,27 @@ def test_functions_that_may_be_python_run_on_the_queues_thread(queue):
         assert gate.is_set()
     assert len(threads) == 5
     assert threading.get_ident() not in threads
+
+
+def state_of(thread):
+    """R runs, S sleeps."""
+    return pathlib.Path(f"/proc/self/task/{thread}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.parametrize("timeout", [None, PATIENCE])
+def test_a_thread_that_waits_sleeps(queue, timeout):
+    """A deadline by another clock than the condition variable's would make it go round and round."""
+    gate = threading.Event()
+    event = queue.host_task(gate.wait, PATIENCE)
+    thread = threading.Thread(target=event.wait, args=[timeout])
+    thread.start()
+    states, most = [], 0
+    for _ in range(2000):
+        time.sleep(0.001)
+        states = [*states[-49:], state_of(thread.native_id)]
+        most = max(most, states.count("S"))
+        if most > 40:
+            break
+    gate.set()
+    thread.join()
+    assert most > 40

@@ -242,3 +242,98 @@ def test_read_only_mappings(other):
     other("z[0] = 9")
     assert other("y.tolist()") == [9, 1, 2, 3]
     assert x[0].item() == 9
+
+
+DTYPE, OFFSET = 106, 112
+
+
+@pytest.mark.parametrize("offset", [-8, -(2**63), 8200, 2**63 - 1])
+def test_elements_outside_of_the_block(sent, offset):
+    data, fds = sent
+    with pytest.raises(ValueError, match="does not lie within its memory"):
+        open_it(resealed(data, OFFSET, "q", offset), fds)
+
+
+def test_a_type_that_does_not_exist(sent):
+    data, fds = sent
+    with pytest.raises(ValueError, match="does not lie within its memory"):
+        open_it(resealed(data, DTYPE, "B", 255), fds)
+
+
+def test_the_handle_of_an_empty_array_has_no_descriptors(other):
+    other("empty = usmpy.share(usmpy.zeros((0, 3), device='host')).get_ipc_handle()")
+    data, count = other("bytes(empty), len(empty.fds)")
+    assert count == 0
+    for fds in (None, ()):
+        x = open_it(data, fds)
+        assert (x.shape, x.tolist()) == ((0, 3), [])
+
+
+def test_bare_bytes_of_a_process_that_ended_and_is_not_waited_for(other, sent):
+    data, _ = sent
+    process = other.process
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it stays in /proc, as a zombie
+    with pytest.raises(ValueError, match="that made the handle has ended"):
+        usmpy.IPCHandle.from_bytes(data)
+
+
+# Opens the handle while no descriptor is left; what is taken is given back before the answer is sent.
+NO_DESCRIPTORS = """
+import resource
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+theirs, taken, said = handle(), [], ""
+try:
+    while True:
+        taken.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    pass
+try:
+    theirs.open()
+except MemoryError as error:
+    said = str(error)
+for fd in taken:
+    os.close(fd)
+again = theirs.open().tolist()
+"""
+
+
+def test_an_opening_without_descriptors_can_be_repeated(other):
+    x = usmpy.share(usmpy.arange(5, device="host"))
+    with x.get_ipc_handle() as handle:
+        other(NO_DESCRIPTORS, handle)
+    assert "Too many open files" in other("said")
+    assert other("again") == [0, 1, 2, 3, 4]
+
+
+def test_other_numbers_of_descriptors(sent):
+    data, fds = sent
+    # Their count, 1, and the number of the first stand before the inodes.
+    at = data.index(struct.pack("I", 1), inode_at(data, fds[0]) - 72)
+    changed = resealed(data, at, "I", 0)
+    with pytest.raises(ValueError, match="has 0 descriptors of memory; it must have 1"):
+        open_it(changed, ())
+
+
+def test_memory_of_a_driver_that_the_device_does_not_have(sent):
+    data, fds = sent
+    rule, of_the_driver = 104, 2
+    with pytest.raises(BufferError, match="cannot open memory of other processes"):
+        open_it(resealed(data, rule, "B", of_the_driver), fds)
+
+
+# The same where a few descriptors are left: the first calls of an opening succeed.
+FEW_DESCRIPTORS = NO_DESCRIPTORS.replace(
+    "try:\n    theirs.open()",
+    "for fd in [taken.pop() for _ in range(few)]:\n    os.close(fd)\ntry:\n    theirs.open()",
+)
+
+
+@pytest.mark.parametrize("few", range(1, 5))
+def test_an_opening_with_few_descriptors(other, few):
+    x = usmpy.share(usmpy.arange(5, device="host"))
+    with x.get_ipc_handle() as handle:
+        other(f"few = {few}\n" + FEW_DESCRIPTORS, handle)
+    assert other("said") == "" or "Too many open files" in other("said")
+    assert other("again") == [0, 1, 2, 3, 4]

@@ -1,0 +1,92 @@
+"""Blocks of C that no Python object stands for, in rare places: the heap does not grow.
+
+test_leaks_heap.py has the objects of each backend.
+"""
+
+import ctypes
+
+import pytest
+from backends import Absent, level_zero
+
+import usmpy
+from usmpy._compile import drivers
+
+ROUNDS = 200
+PATIENCE = 60
+
+pytestmark = [
+    pytest.mark.leaves_objects("queues of devices are cached"),
+    pytest.mark.not_sanitized("its heap is another"),
+]
+
+
+class Mallinfo(ctypes.Structure):
+    """struct mallinfo2 of malloc.h (glibc 2.33)."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in [*"abcdefg", "used", "free", "keep"]]
+
+
+@pytest.fixture(scope="module")
+def used():
+    try:
+        mallinfo = ctypes.CDLL(None).mallinfo2
+    except AttributeError:
+        pytest.skip("the C library does not tell (glibc 2.33 does)")
+    mallinfo.restype = Mallinfo
+    return lambda: mallinfo().used
+
+
+def test_threads_that_a_pinned_thread_starts(used):
+    """They get the processors that it had before: a set, which is a block."""
+    host = usmpy.Device("host:cpu:0")
+    if host.max_compute_units < 2:
+        pytest.skip("the host has one processor")
+    queue = usmpy.Queue(host.create_sub_devices(1)[0])
+
+    def grown():
+        before = used()
+        for _ in range(ROUNDS):
+            usmpy.Queue("host").host_task(int).wait(PATIENCE)
+        return used() - before
+
+    sizes = [queue.host_task(grown).result(PATIENCE) for _ in range(8)]
+    assert min(sizes[1:]) < 128 * ROUNDS, sizes  # threads end late: a leak is there each time
+
+
+def test_binaries_of_builtin_kernels(used, monkeypatch):
+    try:
+        device = level_zero(0)()
+    except Absent as absent:
+        pytest.skip(str(absent))
+    kept = []
+    monkeypatch.setattr(drivers, "load_builtin", lambda *_: None)
+    monkeypatch.setattr(drivers, "keep_builtin", lambda binary, *_: kept.append(len(binary)))
+
+    def grown():
+        before = used()
+        for _ in range(10):
+            queue = usmpy.Queue(device, context=usmpy.Context(device))
+            x = usmpy.zeros((4, 4), dtype="int32", queue=queue)
+            assert usmpy.greater(x, x.mT).tolist()[0] == [False] * 4
+            del x, queue
+        return used() - before
+
+    sizes = [grown() for _ in range(3)]
+    assert len(kept) >= 30
+    assert min(sizes[1:]) < sum(kept) / 3 / 2, (sizes, kept)
+
+
+def test_blocks_that_pools_give_back(used):
+    """With the records of them, of which a block keeps one in the pool."""
+    queue = usmpy.Queue("host", context=usmpy.Context(usmpy.Device("host:cpu:0")))
+
+    def grown():
+        before = used()
+        for _ in range(ROUNDS):
+            x = usmpy.empty(1000, dtype="uint8", queue=queue)
+            del x
+            assert usmpy.trim(queue) > 0
+        return used() - before
+
+    sizes = [grown() for _ in range(3)]
+    assert min(sizes) < 32 * ROUNDS, sizes
