@@ -380,11 +380,11 @@ def tables(results: dict[str, str]) -> str:
         if outcome in NOT_COUNTED:
             continue
         if outcome == "survived" and name in equivalent:
-            outcome = "equivalent"
+            outcome = "explained"
         folders[str(pathlib.PurePath(name.split(":")[0]).parent)][outcome] += 1
         survivors += [name] if outcome == "survived" else []
     folders["all"] = sum(folders.values(), collections.Counter())
-    outcomes = ["found", "equivalent", "survived"]
+    outcomes = ["found", "explained", "survived"]
     rows = [f"| folder | mutants | {' | '.join(outcomes)} |", "| --- " * 5 + "|"]
     for folder, counts in folders.items():
         numbers = " | ".join(str(counts[outcome]) for outcome in outcomes)

@@ -149,3 +149,11 @@ def test_large_copies_into_rows_with_gaps(queue, planes, rows, width):
     for view in (base[:, 1:, 12 : 12 + width], base[:, :-1, :width]):
         view[...] = x
         assert np.array_equal(view.asnumpy(), x.asnumpy())
+
+
+def test_a_mask_without_axes_beside_an_index(queue):
+    x = usmpy.arange(6, queue=queue)
+    index, mask = usmpy.asarray([0, 1], queue=queue), usmpy.asarray(True, queue=queue)
+    with pytest.raises(IndexError, match="a mask of 0 dimensions beside other arrays"):
+        x[mask, index]
+    assert x[True].tolist() == [list(range(6))]

@@ -244,3 +244,12 @@ def test_elements_cannot_be_deleted(queue):
     x, _ = pair(queue, 6)
     with pytest.raises(TypeError, match="deleted"):
         del x[0]
+
+
+@pytest.mark.parametrize("i", range(5))
+def test_the_index_that_is_out_of_range_is_named(queue, i):
+    rows = [0, 1, 2, 0, 1]
+    rows[i] = 70 + i
+    x, keys = usmpy.arange(3, queue=queue), usmpy.asarray(rows, queue=queue)
+    with pytest.raises(IndexError, match=f"index {70 + i} in an index array"):
+        x[keys]

@@ -1,6 +1,7 @@
 """Methods, formats, flags, real and imaginary parts of arrays, and hints for missing methods."""
 
 import operator
+import weakref
 
 import layouts
 import numpy as np
@@ -284,3 +285,13 @@ def test_stored_types_have_no_parts(queue, dtype):
     for part in ("real", "imag"):
         with pytest.raises(TypeError, match="no real and imaginary part"):
             getattr(x, part)
+
+
+@pytest.mark.parametrize("shape", [(3,), (1,) * 9])  # memory of small arrays is used again
+def test_weak_references_end_with_the_array(queue, shape):
+    x, ends = usmpy.zeros(shape, queue=queue), []
+    gone = weakref.ref(x, ends.append)
+    assert gone() is x
+    del x
+    assert gone() is None
+    assert ends == [gone]

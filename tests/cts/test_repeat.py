@@ -1,5 +1,7 @@
 """repeat and tile: against NumPy."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -90,3 +92,15 @@ def test_bad_repetitions(queue):
         usmpy.tile(x, (2.0,))
     with pytest.raises(TypeError, match="x is a list"):
         usmpy.tile([1], 2)
+
+
+def test_counts_that_are_not_there_yet(queue):
+    x = usmpy.arange(4, queue=queue)
+    counts = usmpy.zeros(4, dtype="int64", queue=queue)
+    gate = threading.Event()
+    queue.host_task(gate.wait, 60)
+    queue.fill(counts, 2)
+    timer = threading.Timer(0.01, gate.set)
+    timer.start()
+    assert usmpy.repeat(x, counts).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    timer.join()

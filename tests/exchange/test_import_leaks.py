@@ -12,6 +12,7 @@ import producers
 import pytest
 
 import usmpy
+from usmpy import _core
 
 try:
     import torch
@@ -237,3 +238,39 @@ def test_nothing_leaks(name):
     while not left or (left[-1] >= TIMES // 4 and len(left) < 3):
         left.append(left_behind(function, error))
     assert left[-1] < TIMES // 4, f"{left} blocks after {TIMES} calls each"
+
+
+# What calls refer to, and never make anew: a reference too many to it is no block.
+METHODS = [np.ndarray.__dlpack__, usmpy.USMArray.__dlpack__, np.ndarray.__mro__, usmpy.USMArray.__mro__]
+TYPES = [usmpy.USMArray, usmpy.Queue, usmpy.Device, TypeError, ValueError, BufferError, ZeroDivisionError]
+SHARED = [HOST, QUEUE, usmpy.empty(0).queue, QUEUE.device, ODD, *METHODS, *TYPES]
+SHARED += [Raises, Interface, Table, producers.Producer]
+SHARED += [] if torch is None else [TENSOR, GROWS, torch.Tensor.__dlpack__]
+SHARED += [GPU, GPU.queue] if usmpy.get_devices("cuda") else []
+ROUNDS = 100
+
+
+def references():
+    producers._live.clear()
+    usmpy.empty(0)
+    collect()
+    return [*map(sys.getrefcount, SHARED), *_core._live_counts().values()]
+
+
+@pytest.mark.skipif(
+    not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="counts of references are spread over threads"
+)
+@pytest.mark.parametrize("name", CALLS)
+def test_no_reference_is_left(name):
+    function, error = CALLS[name]
+    for _ in range(5):
+        call(function, error)
+    for _ in range(3):  # a leak is there each time
+        before = references()
+        for _ in range(ROUNDS):
+            call(function, error)
+        grown = [b - a for a, b in zip(before, references(), strict=True)]
+        if max(grown) < ROUNDS // 2:
+            return
+    names = [*(repr(thing)[:40] for thing in SHARED), *_core._live_counts()]
+    raise AssertionError({name: n for name, n in zip(names, grown, strict=True) if n >= ROUNDS // 2})

@@ -239,3 +239,25 @@ def test_an_offset_that_raises():
     for offset, error in ((Raises(), ZeroDivisionError), (1 << 70, OverflowError)):
         with pytest.raises(error):
             usmpy.asarray(Exporter(interface, offset=offset))
+
+
+class Dlpack:
+    """An array of another library, for which the driver is asked."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **keywords):
+        return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_the_driver_tells_the_kind_of_a_capsules_memory(sycl_device, kind):
+    x = usmpy.arange(6, dtype="int32", device=sycl_device, usm_type=kind)
+    x.wait()
+    y = usmpy.from_dlpack(Dlpack(x))
+    asked = sycl_device.backend == "level_zero"
+    assert y.usm_type == kind or not asked

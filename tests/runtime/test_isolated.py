@@ -25,6 +25,7 @@ NOT_SANITIZED = {
     "fork_after_kernels": "GCC's AddressSanitizer breaks in the children of busy forks that start threads",
     "little_memory": "the sanitizers reserve address space",
     "leak_of_submissions": "memory that was freed is kept there for a while",
+    "sub_interpreter_memory": "memory that was freed is kept there for a while",
     "needs_libc_alone": "the sanitizers' libraries are needed there",
 }
 

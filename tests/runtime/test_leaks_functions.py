@@ -11,6 +11,7 @@ import operator
 import sys
 import time
 import warnings
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -229,6 +230,11 @@ OTHERS = {
         lambda: operator.delitem(X, 0),
     ],
     "operators": [lambda f=f, y=y: f(I, y) for f in OPERATORS for y in (2, I)],
+    "operators with numbers of NumPy": [
+        lambda f=f, y=y: f(X, y)
+        for f in OPERATORS
+        for y in (np.float32(2.5), np.float64(1e300), np.int64(1 << 40))
+    ],
     "reflected operators": [lambda: 2 + I, lambda: 2 - X, lambda: 2**X, lambda: 2 / X, lambda: 7 // I],
     "operators of a wrong type": [
         *(lambda f=f: f(X, WRONG) for f in (operator.add, operator.pow, operator.matmul, operator.iadd)),
@@ -261,6 +267,7 @@ OTHERS = {
     "iteration": [lambda: list(V), lambda: len(X), lambda: [*X[0]], lambda: 1 in V],
     "launches": [
         lambda: KERNEL[8](V),
+        lambda: (repr(KERNEL), repr(KERNEL[8]), repr(PROGRAM)),
         lambda: KERNEL[8](x=V),
         lambda: KERNEL[usmpy.NdRange(8, 4)](V),
         lambda: KERNEL[8, ()](V),
@@ -342,6 +349,13 @@ def try_all(calls):
             call()
         except Exception:
             continue
+
+
+def functions():
+    """The functions and classes of usmpy's own modules, which C code looks up."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "usmpy":
+            yield from (thing for thing in vars(module).values() if isinstance(thing, type | FunctionType))
 
 
 # All that may be referred to once too often, and once each. Immortal objects have no counts.
