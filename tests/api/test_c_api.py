@@ -423,3 +423,21 @@ def test_reports_of_failures_keep_nothing(api, monkeypatch):
     gc.collect()  # frames of the reports
     assert len(seen) == 20
     assert sys.getrefcount(_failure.raise_unretrieved) - before < 10
+
+
+def test_refused_tasks_leave_no_object(api, queue):
+    function = c_api.FUNCTION(lambda *_: 0)
+    nothing, wrong = accesses(), c_api.events(queue)
+
+    def refuse():
+        with pytest.raises(TypeError):
+            api.queue_submit(queue, function, None, None, *nothing, *wrong)
+
+    for _ in range(20):
+        refuse()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(200):
+        refuse()
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 100

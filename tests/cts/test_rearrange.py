@@ -163,3 +163,10 @@ def test_triangles(queue, name, dtype):
     host = ours(x, device="host")
     assert host.device == usmpy.Device("host")
     same(host, theirs(n))
+
+
+def test_moved_axes_of_the_most_dimensions(queue):
+    x = usmpy.zeros((2, *[1] * 62, 3), queue=queue)
+    for source, destination in ((0, 63), ((0, 63), (63, 0)), ((), ())):
+        y = usmpy.moveaxis(x, source, destination)
+        assert y.shape == np.moveaxis(np.zeros(x.shape), source, destination).shape

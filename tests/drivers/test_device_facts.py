@@ -383,3 +383,32 @@ def test_facts_of_the_host_device():
     assert not models or info["name"] == models[0].strip()
     assert {"online_compiler", "queue_profiling", "atomic64", "host_debuggable"} < info["aspects"]
     assert "online_linker" not in info["aspects"]
+
+
+PLACEMENTS = """
+import numpy as np, usmpy
+
+there = usmpy.select_default_device()
+assert there.backend == "cuda"
+x = usmpy.ones(3, device="host")
+assert usmpy.asarray(x) is x
+assert usmpy.asarray(x, dtype="int8").queue == x.queue
+assert usmpy.asarray(np.ones(3)).queue == usmpy.asarray([1, 2]).queue == there.queue
+"""
+
+
+@needs_cuda
+@runs_another
+def test_arrays_stay_where_they_are_and_those_of_others_come_to_the_default_device():
+    environment = {**cuda_drivers.environment(), "PYTHONPATH": str(Path(usmpy.__file__).parents[1])}
+    environment.pop("USMPY_DEVICE", None)
+    environment.pop("ONEAPI_DEVICE_SELECTOR", None)
+    done = subprocess.run(
+        [sys.executable, "-c", PLACEMENTS],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

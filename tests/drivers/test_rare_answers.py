@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import threading
 
 import level_zero_drivers
 import level_zero_processes
@@ -29,6 +30,36 @@ def gpu():
 def test_the_platform_of_cuda(gpu):
     platform = gpu.platform
     assert (platform.name, platform.vendor) == ("NVIDIA CUDA", "NVIDIA Corporation")
+
+
+def test_all_local_memory_of_cuda_may_be_asked_for(gpu):
+    source = "kernel void f(global int *x, local int *t) { x[0] = 7; }"
+    kernel = usmpy.Program(source, device=gpu)["f"]
+    x = usmpy.zeros(4, dtype="int32", device=gpu)
+    kernel[usmpy.NdRange((4,), (4,))](x, usmpy.LocalMemory(gpu.local_mem_size)).wait(PATIENCE)
+    assert x[0].item() == 7
+
+
+def test_a_handle_of_memory_in_use_leaves_the_thread_s_context_alone(gpu):
+    driver = ctypes.CDLL(os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so.1"))
+    x = usmpy.share(usmpy.zeros(1 << 22, dtype="uint8", device=gpu))
+    found = []
+
+    def current():
+        context = ctypes.c_void_p()
+        driver.cuCtxGetCurrent(ctypes.byref(context))
+        return context.value
+
+    def handles():
+        for _ in range(10):  # the work still runs, in most rounds
+            x.queue.fill(x, 1)
+            x.get_ipc_handle().close()
+        found.append(current())
+
+    thread = threading.Thread(target=handles)  # a new thread has none
+    thread.start()
+    thread.join(PATIENCE)
+    assert found == [None]
 
 
 def test_memory_that_nobody_used_has_no_stream_to_wait_for(gpu):
@@ -58,10 +89,9 @@ def test_blocks_of_opencl_are_aligned():
     for device in devices:
         for kind in ("device", "shared", "host"):
             with contextlib.suppress(ValueError):  # the device has no such memory
-                x = [
-                    usmpy.empty(4096 + 64 * i, dtype="uint8", device=device, usm_type=kind) for i in range(8)
-                ]
-                assert [a.data_ptr % 256 for a in x] == [0] * 8
+                sizes = range(4096, 40_000, 640)
+                x = [usmpy.empty(n, dtype="uint8", device=device, usm_type=kind) for n in sizes]
+                assert [a.data_ptr % 256 for a in x] == [0] * len(x)
 
 
 def test_the_lowest_descriptor_may_be_a_copy():
@@ -101,3 +131,12 @@ def test_events_of_level_zero_share_pools():
         assert made("event_pool") - before <= 4
         """
     )
+
+
+def test_vectors_of_opencl_are_bytes_of_their_size():
+    devices = usmpy.get_devices("opencl")
+    if not devices:
+        pytest.skip("no device of OpenCL")
+    source = "kernel void f(global int *x, float2 a, char3 b, short16 c, int4 d) { x[0] = a.x; }"
+    kernel = usmpy.Program(source, device=devices[0], language="opencl")["f"]
+    assert kernel.parameters == ("int32*", "bytes[8]", "bytes[4]", "bytes[32]", "bytes[16]")

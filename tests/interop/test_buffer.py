@@ -291,3 +291,17 @@ def test_a_view_keeps_the_array():
     assert view.tolist() == [1, 2]
     del view
     assert reference() is None
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 2), (0, 2)])
+def test_a_stride_that_leads_nowhere_may_be_any_number(shape):
+    """CPython's and NumPy's exporters put another number there."""
+    data = np.arange(8, dtype="float32")
+    lengths = (ctypes.c_ssize_t * len(shape))(*shape)
+    strides = (ctypes.c_ssize_t * len(shape))(5, *(4,) * (len(shape) - 1))
+    n = int(np.prod(shape))
+    buffer = Buffer(data.ctypes.data, None, 4 * n, 4, 0, len(shape), b"f", lengths, strides)
+    make = ctypes.pythonapi.PyMemoryView_FromBuffer
+    make.restype = ctypes.py_object
+    x = usmpy.asarray(make(ctypes.byref(buffer)), copy=True)
+    assert (x.shape, x.reshape(-1).tolist()) == (shape, [0, 1][:n])

@@ -455,3 +455,24 @@ def test_a_foreign_tensor_is_deleted_once_whatever_fails(versioned, copy):
             if not reached:
                 break
         assert not reached
+
+
+@pytest.mark.parametrize("entry", ["heap", "queue_submit"])
+def test_indices_are_right_or_an_error(entry):
+    """nonzero() of more elements than the calling thread looks at itself."""
+    x = usmpy.ones((64, 64), dtype="bool", device=DEVICE)
+    expected = [axis.tolist() for axis in np.nonzero(np.ones((64, 64)))]
+    QUEUE.wait()
+    for n in range(1, 60):
+        _core._fault(entry, n)
+        try:
+            axes = usmpy.nonzero(x)
+        except (MemoryError, usmpy.UsmError):
+            axes = None
+        reached = _core._fault_calls(entry) >= n
+        _core._fault(entry, 0)
+        if axes is not None:
+            assert [axis.tolist() for axis in axes] == expected
+        if not reached:
+            return
+    raise AssertionError("it never ends")

@@ -25,6 +25,8 @@ NAMES = ["host", "cuda-software", "level-zero-sim", "opencl-pocl"]
 SOURCE = """
 kernel void first(global int *x, int n, float a) { x[get_global_id(0)] = n + (int)a; }
 kernel void second(global int *x, global const int *y, local int *t) { x[0] = y[0]; }
+kernel void many(global int *x, int a, int b, int c, int d, int e, int f, int g, int h, int i, int j, int k,
+                 int l, int m) { x[0] = a + b + c + d + e + f + g + h + i + j + k + l + m; }
 """
 
 pytestmark = [
@@ -119,6 +121,7 @@ CALLS = {
     "kernels": lambda t: [t.program[name] for name in ("first", "second")],
     "no such kernel": lambda t: refused(lambda: t.program["third"]),
     "launches": lambda t: [t.first[64](t.x, i, 1.5) for i in range(3)],
+    "launches with many arguments": lambda t: t.program["many"][1](t.x, *range(13)),
     "launches with events": lambda t: t.first[64](t.x, 1, 1.5).wait(),
     "local memory": lambda t: t.program["second"][usmpy.NdRange((4,), (4,))](t.x, t.y, usmpy.LocalMemory(16)),
     "binaries": lambda t: t.program.binary if t.device.backend != "host" else None,

@@ -1,4 +1,4 @@
-"""Lists of C that calls make for themselves: the heap does not grow where a call is refused, or has to wait."""
+"""Lists that calls make for themselves: the heap of C stays flat where a call is refused, or has to wait."""
 
 import ctypes
 import os
