@@ -1,4 +1,4 @@
-"""The pictures of the README are what docs/make_pictures.py makes."""
+"""The pictures of the README are what docs/make_pictures.py makes; each picture is shown on a page."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_timeline_is_stored(made):
 
 def test_pages_show_them_and_they_are_small():
     shown = set()
-    for page in ("README.md", "docs/index.md"):
+    for page in ("README.md", "docs/index.md", "docs/reliability.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         shown |= set(re.findall(r"static/([\w.]+\.(?:jpg|png|svg))", text))
     stored = {path.name for path in STATIC.iterdir() if path.suffix != ".css"}
