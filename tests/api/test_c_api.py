@@ -441,3 +441,14 @@ def test_refused_tasks_leave_no_object(api, queue):
         refuse()
     gc.collect()
     assert sys.getallocatedblocks() - before < 100
+
+
+def test_what_follows_a_failed_task_has_its_code(api, queue):
+    event, held = task(api, queue, lambda *_: 7)
+    following = queue.barrier(depends=[event])
+    last = queue.barrier(depends=[following])
+    for each in (event, following, last):
+        with pytest.raises(usmpy.UsmError) as info:
+            each.wait()
+        assert info.value.code == 7
+    del held
