@@ -244,7 +244,7 @@ def test_nothing_leaks(name):
 METHODS = [np.ndarray.__dlpack__, usmpy.USMArray.__dlpack__, np.ndarray.__mro__, usmpy.USMArray.__mro__]
 TYPES = [usmpy.USMArray, usmpy.Queue, usmpy.Device, TypeError, ValueError, BufferError, ZeroDivisionError]
 SHARED = [HOST, QUEUE, usmpy.empty(0).queue, QUEUE.device, ODD, *METHODS, *TYPES]
-SHARED += [Raises, Interface, Table, producers.Producer]
+SHARED += [Raises, Interface, Table, producers.Producer, True, False, None]
 SHARED += [] if torch is None else [TENSOR, GROWS, torch.Tensor.__dlpack__]
 SHARED += [GPU, GPU.queue] if usmpy.get_devices("cuda") else []
 ROUNDS = 100

@@ -283,6 +283,7 @@ OTHERS = {
         lambda: PROGRAM["two"],
         lambda: PROGRAM[WRONG],
         lambda: usmpy.Program(SOURCE, device=DEVICE),
+        lambda: usmpy.Program(SOURCE, device=DEVICE, options=f"-D A={ROUNDS}"),
         lambda: usmpy.Program(WRONG),
         lambda: usmpy.Program(SOURCE, device=WRONG),
         lambda: usmpy.Program(SOURCE, device=DEVICE, language="nonsense"),
@@ -291,6 +292,7 @@ OTHERS = {
     "ranges": [
         *(lambda a=a: usmpy.Range(*a) for a in ((1,), (1, 2, 3), (WRONG,), (1, WRONG), (), (-1,), (1,) * 4)),
         *(lambda a=a: usmpy.NdRange(*a) for a in ((8, 2), (8, WRONG), (WRONG, 2), ((8, 8), 2), (7, 2))),
+        *(lambda a=a: usmpy.NdRange(*a) for a in (([8, 8], [2, 2]), (iter([]), 2), ([8, WRONG], [2]))),
         *(lambda a=a: usmpy.LocalMemory(a) for a in (8, WRONG, -1)),
     ],
     "types": [
@@ -351,6 +353,11 @@ def try_all(calls):
             continue
 
 
+def dict_of(kind):
+    """The dict of a class, of which Python shows a proxy."""
+    return gc.get_referents(kind.__dict__)[0]
+
+
 def functions():
     """The functions and classes of usmpy's own modules, which C code looks up."""
     for name, module in list(sys.modules.items()):
@@ -363,22 +370,12 @@ THINGS = list(
     {
         id(thing): thing
         for thing in (
-            *(
-                WRONG,
-                DEVICE,
-                X,
-                I,
-                B,
-                C,
-                V,
-                N,
-                PROGRAM,
-                KERNEL,
-                X.queue,
-                X.queue.context,
-                True,
-                NotImplemented,
-            ),
+            *(WRONG, DEVICE, X, I, B, C, V, T, N, PROGRAM, KERNEL, X.queue, X.queue.context),
+            *(usmpy.empty(0).queue, True, False, NotImplemented, type(None)),
+            *(TypeError, ValueError, IndexError, OverflowError, BufferError),
+            *(np.ndarray.__dlpack__, usmpy.USMArray.__dlpack__),
+            *(part for kind in (Wrong, list, str, np.ndarray) for part in (kind.__mro__, dict_of(kind))),
+            *functions(),
             *parts([*CALLS.values(), *METHODS.values(), *BAD]),
             *(thing for thing in vars(usmpy).values() if isinstance(thing, type | usmpy.DType)),
         )
