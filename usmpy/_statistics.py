@@ -363,7 +363,7 @@ def diff(
     if n > 0 and (prepend is not None or append is not None):
         x = _core.concat([part for part in (prepend, x, append) if part is not None], axis=at)
     before = (slice(None),) * at
-    for _ in range(n):
+    for _ in range(min(n, max(x.shape[at], 1))):  # then nothing is left
         first, second = x[(*before, slice(None, -1))], x[(*before, slice(1, None))]
         x = (_core.not_equal if first.dtype == _core.bool else _core.subtract)(second, first)
     return x if n > 0 else x.copy()

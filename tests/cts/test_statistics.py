@@ -136,3 +136,10 @@ def test_diff(dtype, queue):
         usmpy.diff(y, n=-1)
     with pytest.raises(usmpy.AxisError):
         usmpy.diff(y[0, 0])
+
+
+def test_more_differences_than_elements(queue):
+    x = usmpy.arange(3, queue=queue)
+    for n in (3, 1 << 70):
+        assert usmpy.diff(x, n=n).shape == (0,)
+        assert usmpy.diff(x[:0], n=n).shape == (0,)

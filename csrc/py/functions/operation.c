@@ -115,11 +115,11 @@ static int plan_other(const struct other *other, const usmpy_operands *operands,
     types->result = !other->adds || info->kind > USM_KIND_UINT ? own
                     : info->kind == USM_KIND_UINT              ? USM_UINT64
                                                                : USM_INT64;
-    types->computed =
-        (own == USM_FLOAT16 || own == USM_BFLOAT16) && other->adds ? USM_FLOAT32 : types->result;
+    usm_dtype computed = own == USM_FLOAT16 || own == USM_BFLOAT16 ? USM_FLOAT32 : types->result;
+    types->computed = strcmp(other->module, "sort") == 0 ? own : computed; /* sorts read the bits */
     types->result = strncmp(other->name, "arg", 3) == 0 ? USM_INT64 : types->result;
     *plan = (usm_operation_plan){.module = other->module};
-    usm_operation_loops(queue, types->computed, plan);
+    usm_operation_loops(queue, computed, plan);
     return 0;
 }
 
