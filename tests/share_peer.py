@@ -26,7 +26,8 @@ class Peer:
 
         import usmpy
 
-        paths = [str(Path(usmpy.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        tests = str(Path(__file__).parent)
+        paths = [str(Path(usmpy.__file__).parents[1]), tests, os.environ.get("PYTHONPATH", "")]
         own, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve()), str(theirs.fileno())],

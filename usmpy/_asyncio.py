@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ._core import Event
 
 _Waiting = set[asyncio.Future[None]]
-# The loop itself keeps its futures, which keep the loop: in this table, or in an event, they would for ever.
+# A future keeps its loop, so the loop alone keeps the future: an event that did would keep a loop that ended.
 _notifiers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[_Notifier, weakref.ref[_Waiting]]] = (
     weakref.WeakKeyDictionary()
 )
@@ -30,17 +30,17 @@ def _collect(notifier: _Notifier, waiting: _Waiting) -> None:
 
 def _watch(loop: asyncio.AbstractEventLoop, event: Event, future: asyncio.Future[None]) -> bool:
     """Whether the loop will set the future's result; else the event has ended."""
-    if loop in _notifiers:
-        notifier, reference = _notifiers[loop]
-        waiting = reference()
-    else:
+    known = _notifiers.get(loop)
+    waiting = known[1]() if known else None
+    if known is None or waiting is None:
         notifier, waiting = _Notifier(), set()
         loop.add_reader(notifier.fileno(), _collect, notifier, waiting)
         _notifiers[loop] = notifier, weakref.ref(waiting)
+    else:
+        notifier = known[0]
     if not notifier.watch(event, weakref.ref(future)):
         return False
-    if waiting is not None:  # else the loop has been closed
-        waiting.add(future)
+    waiting.add(future)
     return True
 
 

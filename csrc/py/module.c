@@ -249,7 +249,9 @@ void usmpy_drop_kept(usmpy_state *state)
     for (int i = 0; i < USM_DTYPES; i++) {
         Py_XDECREF(atomic_exchange(&state->limits[i], NULL));
     }
-    PyDict_Clear(state->queue_objects);
+    if (state->queue_objects != NULL) {
+        PyDict_Clear(state->queue_objects);
+    }
 }
 
 static int clear(PyObject *module)
@@ -258,15 +260,12 @@ static int clear(PyObject *module)
     if (state->interpreter != NULL && atomic_load(&state->interpreter->state) == state) {
         set_newest(state->interpreter, NULL);
     }
+    usmpy_drop_kept(state);
 #define USMPY_TYPE(name) Py_CLEAR(state->name);
 #define USMPY_OBJECT(name) Py_CLEAR(state->name);
 #include "state.inc"
     for (int i = 0; i < USM_DTYPES; i++) {
         Py_CLEAR(state->dtypes[i]);
-        Py_XDECREF(atomic_exchange(&state->limits[i], NULL));
-    }
-    for (int i = 0; i < USMPY_CUDA_QUEUES; i++) {
-        Py_CLEAR(state->cuda_queues[i]);
     }
     for (int i = 0; i < USMPY_NAMES; i++) {
         Py_CLEAR(state->names[i]);

@@ -94,8 +94,8 @@ static inline usmpy_state *usmpy_state_of_type(PyTypeObject *type)
 }
 
 /*
- * At the end of a sub-interpreter: drops the objects that the state keeps for reuse. They are no objects of
- * the garbage collector, and keep their classes, and with them the module.
+ * Drops the objects that the state keeps for reuse, at the end of a sub-interpreter: the garbage collector
+ * does not know them, and they keep their classes, which keep the module.
  */
 void usmpy_drop_kept(usmpy_state *state);
 

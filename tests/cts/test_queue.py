@@ -198,6 +198,13 @@ def test_a_barrier_with_dependencies_waits_for_these_alone(device):
     queue.wait()
 
 
+def keep_one(queue):
+    """The gate of a task that holds the queue up, a reference to an object that it keeps, and the event."""
+    gate, _ = held(queue)
+    thing = Kept()
+    return gate, weakref.ref(thing), queue.keep_alive(thing)
+
+
 def test_keep_alive_does_not_hold_up_an_unordered_queue(device):
     queue = usmpy.Queue(device, in_order=False)
     gate, _ = held(queue)
@@ -223,11 +230,7 @@ def test_keep_alive_holds_until_its_dependencies_ended(device, queue):
 
 
 def test_keep_alive_without_dependencies_is_for_all_work_so_far(queue):
-    gate, _ = held(queue)
-    thing = Kept()
-    reference = weakref.ref(thing)
-    kept = queue.keep_alive(thing)
-    del thing
+    gate, reference, kept = keep_one(queue)
     gc.collect()
     time.sleep(0.01)
     assert reference() is not None
@@ -428,11 +431,7 @@ def test_native_handle_of_a_queue_without_one(queue):
 
 def test_kept_objects_go_without_another_call(queue):
     """The thread that ends the task has no interpreter: it asks the main thread to release them."""
-    gate, _ = held(queue)
-    thing = Kept()
-    reference = weakref.ref(thing)
-    kept = queue.keep_alive(thing)
-    del thing
+    gate, reference, kept = keep_one(queue)
     gate.set()
     assert gone(reference)
     kept.wait(PATIENCE)
@@ -444,11 +443,7 @@ def test_kept_objects_go_with_the_next_call_of_another_thread(queue):
 
     def call():
         time.sleep(0.01)  # the main thread waits
-        gate, _ = held(queue)
-        thing = Kept()
-        reference = weakref.ref(thing)
-        kept = queue.keep_alive(thing)
-        del thing
+        gate, reference, kept = keep_one(queue)
         gate.set()
         deadline = time.monotonic() + PATIENCE
         while reference() is not None and time.monotonic() < deadline:

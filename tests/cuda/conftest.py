@@ -34,6 +34,13 @@ def device(driver):
     return device
 
 
+@pytest.fixture
+def queue(device):
+    queue = usmpy.Queue(device)
+    yield queue
+    queue.wait()
+
+
 @pytest.fixture(autouse=True)
 def _context(driver, device):
     """The first device's context is current, and still is at the end; no call broke a rule of the driver."""

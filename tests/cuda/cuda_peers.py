@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import time
 from typing import ClassVar
 
 import cuda_drivers
@@ -20,6 +21,14 @@ RELAXED = 2
 
 _u64, _pointer = ctypes.c_uint64, ctypes.c_void_p
 _sleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)  # void f(void *microseconds), nearly
+
+
+def until(condition):
+    """Waits for what a thread does soon."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 class Driver:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 
 import pytest
 from arrow_structures import structure
+from cuda_peers import until
 
 import usmpy
 from usmpy import _core
@@ -18,24 +18,10 @@ SOURCE = "kernel void f(global int *x) { x[get_global_id(0)] += 1; }"
 
 
 @pytest.fixture
-def queue(device):
-    queue = usmpy.Queue(device)
-    yield queue
-    queue.wait()
-
-
-@pytest.fixture
 def x(queue):
     x = usmpy.zeros(N, dtype="int32", queue=queue)
     queue.wait()
     return x
-
-
-def until(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def test_a_kernel_lives_as_long_as_the_graph_that_has_it(driver, device, queue, x):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
-from pathlib import Path
 
+import another
 import cuda_drivers
 import pytest
-
-import usmpy
 
 # The functions that usmpy asks for. It cannot multiply: explain_matmul names the library alone.
 CUBLAS = """
@@ -36,18 +33,8 @@ def make_library(path, result=0):
 
 def explained(place="/nowhere/lib/python3/site-packages", **environment):
     """What a process says that has the packages of this place, too."""
-    own = cuda_drivers.environment(version=13000)
-    own.update(environment)
-    own["PYTHONPATH"] = str(Path(usmpy.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", SHOW.replace("PLACE", repr(str(place)))],
-        env=own,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    own = {**cuda_drivers.environment(version=13000), **environment}
+    return another.run(SHOW.replace("PLACE", repr(str(place))), own)
 
 
 @pytest.mark.not_sanitized("it runs another program")

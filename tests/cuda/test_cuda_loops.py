@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from cuda_peers import until
 
 import usmpy
 from usmpy import _core
@@ -28,13 +29,6 @@ def program(device):
 
 
 @pytest.fixture
-def queue(device):
-    queue = usmpy.Queue(device)
-    yield queue
-    queue.wait()
-
-
-@pytest.fixture
 def pair(queue):
     pair = (usmpy.ones(N, dtype="int32", queue=queue), usmpy.zeros(N, dtype="int32", queue=queue))
     queue.wait()
@@ -47,13 +41,6 @@ def events():
 
 def allocations():
     return _core._live_counts()["allocs"]
-
-
-def until(condition):
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def test_launches_with_kept_events_are_separate_tasks(driver, program, queue, pair):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import textwrap
-from pathlib import Path
 
+import another
 import cuda_drivers
 import pytest
-
-import usmpy
 
 # As cuBLAS is documented: matrices by columns, C = op(A) op(B) of `batch` products. Elements are copied one
 # by one, since the device's memory is the driver's. FAILS is the number of the product that is refused.
@@ -89,17 +86,8 @@ def check(a, b):
 
 
 def run(library, script):
-    environment = cuda_drivers.environment(version=13000)
-    environment["USMPY_CUBLAS_LIBRARY"] = str(library)
-    environment["PYTHONPATH"] = str(Path(usmpy.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", START + textwrap.dedent(script)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    environment = {**cuda_drivers.environment(version=13000), "USMPY_CUBLAS_LIBRARY": str(library)}
+    another.run(START + textwrap.dedent(script), environment)
 
 
 @pytest.fixture

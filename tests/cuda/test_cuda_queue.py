@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from cuda_peers import until
 
 import usmpy
 from usmpy import _core
@@ -19,24 +20,10 @@ OTHERS = ("cuEventRecord", "cuEventCreate", "cuStreamWaitEvent")
 
 
 @pytest.fixture
-def queue(device):
-    queue = usmpy.Queue(device)
-    yield queue
-    queue.wait()
-
-
-@pytest.fixture
 def x(queue):
     x = usmpy.zeros(N, dtype="int32", queue=queue)
     queue.wait()
     return x
-
-
-def until(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def test_a_submission_with_a_dropped_event_only_enqueues(driver, queue, x):

@@ -5,19 +5,16 @@ Each test has a process of its own, since a failure may leave a device without i
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 
+import another
 import cuda_drivers
 import pytest
-
-import usmpy
 
 START = """
 import ctypes, gc, os, resource, sys
 import numpy as np
+from another import in_child, said
 import usmpy
 sim = ctypes.CDLL(os.environ["USMPY_CUDA_LIBRARY"])
 sys.excepthook = lambda *error: (sim.cudasim_hold(0), sys.__excepthook__(*error))  # the exit waits for work
@@ -37,28 +34,11 @@ def refused(name, code, call, kind, words):
     else:
         raise AssertionError(f"{name} was not called, or its failure was not raised")
     return call()
-
-def said(call, kind=usmpy.UsmError):
-    try:
-        call()
-    except kind as error:
-        return str(error)
-    raise AssertionError(f"no {kind.__name__}")
 """
 
 
 def run(script, start=START, **settings):
-    environment = cuda_drivers.environment(**settings)
-    environment["PYTHONPATH"] = str(Path(usmpy.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", start + textwrap.dedent(script)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return another.run(start + textwrap.dedent(script), cuda_drivers.environment(**settings))
 
 
 @pytest.mark.parametrize("name", ["cuDeviceGetCount", "cuDeviceGet"])
@@ -338,33 +318,29 @@ def test_every_call_of_a_forked_child_names_the_remedy():
         queue.wait()
         memory = np.zeros(9, "int32")
         address = memory.ctypes.data
-        child = os.fork()
-        if child == 0:
-            try:
-                for call in (
-                    lambda: usmpy.Program(source.replace("1", "2"), device=device),
-                    lambda: program["f"],
-                    lambda: usmpy.Context(device),
-                    lambda: usmpy.Context(usmpy.Device("cuda:gpu:1")),
-                    lambda: usmpy.Queue.from_native("cuda", 1),
-                    lambda: queue.wait_for(own.native_handle),
-                    lambda: usmpy.USMArray.from_pointer(address, (9,), "int32", queue=queue, owner=memory),
-                    lambda: usmpy.share(x),
-                    lambda: shared.get_ipc_handle(),
-                ):
-                    assert "spawn" in said(call, RuntimeError)
-                for stream in (own.native_handle, 1):  # all work has ended, so that no call is needed
-                    x.__dlpack__(stream=stream)
-                assert event.done
-                del x, shared, foreign, own
-                gc.collect()
-                usmpy.trim()
-                os._exit(0)
-            except BaseException as error:
-                sys.__excepthook__(type(error), error, error.__traceback__)
-            finally:
-                os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+        def child():
+            global x, shared, foreign, own
+            for call in (
+                lambda: usmpy.Program(source.replace("1", "2"), device=device),
+                lambda: program["f"],
+                lambda: usmpy.Context(device),
+                lambda: usmpy.Context(usmpy.Device("cuda:gpu:1")),
+                lambda: usmpy.Queue.from_native("cuda", 1),
+                lambda: queue.wait_for(own.native_handle),
+                lambda: usmpy.USMArray.from_pointer(address, (9,), "int32", queue=queue, owner=memory),
+                lambda: usmpy.share(x),
+                lambda: shared.get_ipc_handle(),
+            ):
+                assert "spawn" in said(call, RuntimeError)
+            for stream in (own.native_handle, 1):  # all work has ended, so that no call is needed
+                x.__dlpack__(stream=stream)
+            assert event.done
+            del x, shared, foreign, own
+            gc.collect()
+            usmpy.trim()
+
+        in_child(child)
         assert x.tolist() == [3] * 10
         """
     )
@@ -415,11 +391,12 @@ def test_a_task_that_is_pending_at_a_fork_is_the_parent_s():
         x.wait()
         sim.cudasim_hold(1)
         event = x.queue.fill(x, 3)
-        child = os.fork()
-        if child == 0:
-            right = event.status == "error" and "in the parent" in said(event.wait, RuntimeError)
-            os._exit(0 if right else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+        def child():
+            assert event.status == "error"
+            assert "in the parent" in said(event.wait, RuntimeError)
+
+        in_child(child)
         assert not event.done
         sim.cudasim_hold(0)
         event.wait(30)

@@ -649,24 +649,16 @@ def test_an_opener_whose_context_fails_leaves_nothing(first, second):
 # Takes the descriptors out of the process that made the handle, while only a few are left here.
 FEW_DESCRIPTORS = """
 import os, resource
+from another import no_descriptors
 most, said = max(map(int, os.listdir("/proc/self/fd"))) + 8, []
 resource.setrlimit(resource.RLIMIT_NOFILE, (most, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 for few in range(6):
-    taken = []
-    try:
-        while True:
-            taken.append(os.open("/dev/null", os.O_RDONLY))
-    except OSError:
-        pass
-    for fd in [taken.pop() for _ in range(few)]:
-        os.close(fd)
-    try:
-        usmpy.IPCHandle.from_bytes(data).close()
-        said.append("")
-    except MemoryError as error:
-        said.append(str(error))
-    for fd in taken:
-        os.close(fd)
+    with no_descriptors(few):
+        try:
+            usmpy.IPCHandle.from_bytes(data).close()
+            said.append("")
+        except MemoryError as error:
+            said.append(str(error))
 """
 
 

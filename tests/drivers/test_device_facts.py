@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import another
 import cuda_drivers
 import level_zero_drivers
 import level_zero_processes
@@ -29,16 +29,7 @@ WIDTHS = [f"{kind}_vector_width_{name}" for kind in ("native", "preferred")
 
 def listed(backend, environment):
     """What the devices of a process with this environment say."""
-    environment["PYTHONPATH"] = str(Path(usmpy.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", LIST.format(backend)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    return eval(done.stdout, dict(NAMES))
+    return eval(another.run(LIST.format(backend), environment), dict(NAMES))
 
 
 def check(found, wanted):
@@ -338,17 +329,7 @@ assert [usmpy.zeros_like(x, device=there).usm_type for x in host] == ["device", 
 @needs_cuda
 @runs_another
 def test_copies_are_in_memory_that_an_older_cuda_device_has():
-    environment = cuda_drivers.environment(managed=0, devices=1)
-    environment["PYTHONPATH"] = str(Path(usmpy.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", KINDS_OF_COPIES],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    another.run(KINDS_OF_COPIES, cuda_drivers.environment(managed=0, devices=1))
 
 
 def test_facts_of_the_host_device():
@@ -400,15 +381,7 @@ assert usmpy.asarray(np.ones(3)).queue == usmpy.asarray([1, 2]).queue == there.q
 @needs_cuda
 @runs_another
 def test_arrays_stay_where_they_are_and_those_of_others_come_to_the_default_device():
-    environment = {**cuda_drivers.environment(), "PYTHONPATH": str(Path(usmpy.__file__).parents[1])}
+    environment = cuda_drivers.environment()
     environment.pop("USMPY_DEVICE", None)
     environment.pop("ONEAPI_DEVICE_SELECTOR", None)
-    done = subprocess.run(
-        [sys.executable, "-c", PLACEMENTS],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    another.run(PLACEMENTS, environment)

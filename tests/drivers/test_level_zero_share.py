@@ -443,28 +443,19 @@ def test_a_handle_without_descriptors_to_be_had():
     run(
         """
         import resource
+        from another import no_descriptors, said
         x = usmpy.share(usmpy.arange(1000, dtype="int32", device="level_zero"))
         x.get_ipc_handle().close()
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(128, hard), hard))
-        taken = []
-        try:
-            while True:
-                taken.append(os.open("/dev/null", os.O_RDONLY))
-        except OSError:
-            pass
-        said = []
-        for _ in range(3):
-            try:
-                x.get_ipc_handle()
-            except MemoryError as error:
-                said.append(str(error))
-            os.close(taken.pop())
-        x.get_ipc_handle().close()
-        for fd in taken:
-            os.close(fd)
-        assert len(said) == 3 and all("Too many open files" in text for text in said), said
-        assert "pipe" not in said[0] and "cannot make a pipe" in said[1] == said[2], said
+        texts = []
+        with no_descriptors() as taken:
+            for _ in range(3):
+                texts.append(said(x.get_ipc_handle, MemoryError))
+                os.close(taken.pop())
+            x.get_ipc_handle().close()
+        assert all("Too many open files" in text for text in texts), texts
+        assert "pipe" not in texts[0] and "cannot make a pipe" in texts[1] == texts[2], texts
         assert len(os.listdir("/proc/self/fd")) < 100
         """
     )
@@ -474,6 +465,7 @@ def test_a_fork_uses_nothing_of_the_driver():
     run(
         f"""
         import gc
+        from another import in_child, said
         from share_peer import Peer
         spirv = open({str(SPIRV)!r}, "rb").read()
         device = usmpy.Device("level_zero")
@@ -492,35 +484,27 @@ def test_a_fork_uses_nothing_of_the_driver():
         own = ctypes.create_string_buffer(400)
         address = ctypes.addressof(own)  # nothing of the driver's
         queue.wait()
-        child = os.fork()
-        if child == 0:
-            try:
-                for number, call in enumerate((
-                    lambda: usmpy.Context([device]),
-                    lambda: usmpy.Queue(device, context=context),
-                    lambda: usmpy.empty(1 << 24, queue=queue),
-                    lambda: queue.fill(x, 1),
-                    lambda: axpy[usmpy.Range(100)](x, y, 2.0, 100),
-                    lambda: usmpy.Program(spirv, device=queue, language="spirv", options="-cl-opt-disable"),
-                    lambda: program.binary,
-                    lambda: usmpy.USMArray.from_pointer(address, 100, "float32", queue=queue),
-                    lambda: usmpy.Context.from_native("level_zero", address),
-                    lambda: plain["axpy"],
-                    lambda: usmpy.IPCHandle.from_bytes(data, fds).open(),
-                )):
-                    try:
-                        call()
-                    except RuntimeError as error:
-                        assert "before this process was forked" in str(error), (number, error)
-                    else:
-                        raise AssertionError(number)
-                del x, y, axpy, plain, program, queue, context, call
-                gc.collect()
-                os._exit(0)
-            except BaseException as error:
-                print(repr(error), flush=True)
-                os._exit(2)
-        assert os.waitpid(child, 0)[1] == 0
+
+        def child():
+            global x, y, axpy, plain, program, queue, context
+            for number, call in enumerate((
+                lambda: usmpy.Context([device]),
+                lambda: usmpy.Queue(device, context=context),
+                lambda: usmpy.empty(1 << 24, queue=queue),
+                lambda: queue.fill(x, 1),
+                lambda: axpy[usmpy.Range(100)](x, y, 2.0, 100),
+                lambda: usmpy.Program(spirv, device=queue, language="spirv", options="-cl-opt-disable"),
+                lambda: program.binary,
+                lambda: usmpy.USMArray.from_pointer(address, 100, "float32", queue=queue),
+                lambda: usmpy.Context.from_native("level_zero", address),
+                lambda: plain["axpy"],
+                lambda: usmpy.IPCHandle.from_bytes(data, fds).open(),
+            )):
+                assert "before this process was forked" in said(call, RuntimeError), number
+            del x, y, axpy, plain, program, queue, context
+            gc.collect()
+
+        in_child(child)
         axpy[usmpy.Range(100)](x, y, 2.0, 100)
         assert y.tolist() == [2.0] * 100
         other.__exit__()

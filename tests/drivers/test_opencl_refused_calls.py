@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 
+import another
 import pytest
 from backends import BACKENDS, Absent
 
@@ -28,27 +26,15 @@ def device(request):
 START = """
 import ctypes, gc, os, resource, sys
 import numpy as np
+from another import in_child, said
 import usmpy
 device = next(each for each in usmpy.get_devices("opencl") if each.name == NAME)
-def said(call, kind):
-    try:
-        call()
-    except kind as error:
-        return str(error)
-    raise AssertionError(f"no {kind.__name__}")
 """
 
 
 def run(device, script, **variables):
-    environment = {**os.environ, **variables, "PYTHONPATH": str(Path(usmpy.__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, "-c", START.replace("NAME", repr(device.name)) + textwrap.dedent(script)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    start = START.replace("NAME", repr(device.name))
+    another.run(start + textwrap.dedent(script), {**os.environ, **variables})
 
 
 @pytest.mark.not_sanitized("its allocator reserves more addresses than the limit")
@@ -88,28 +74,24 @@ def test_every_call_of_a_forked_child_names_the_remedy(device):
         address = memory.ctypes.data
         queue.wait()
         big.wait()
-        child = os.fork()
-        if child == 0:
-            try:
-                for call in (
-                    lambda: usmpy.Program(source.replace("1", "2"), device=device),
-                    lambda: program["f"],
-                    lambda: program.binary,
-                    lambda: usmpy.Context(device),
-                    lambda: device.create_sub_devices(1),
-                    lambda: usmpy.Queue.from_native("opencl", theirs.native_handle),
-                    lambda: usmpy.USMArray.from_pointer(address, (9,), "int32", queue=queue, owner=memory),
-                ):
-                    assert "spawn" in said(call, RuntimeError)
-                del x, big, foreign, theirs, own
-                gc.collect()
-                usmpy.trim()
-                os._exit(0)
-            except BaseException as error:
-                sys.__excepthook__(type(error), error, error.__traceback__)
-            finally:
-                os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+        def child():
+            global x, big, foreign, theirs, own
+            for call in (
+                lambda: usmpy.Program(source.replace("1", "2"), device=device),
+                lambda: program["f"],
+                lambda: program.binary,
+                lambda: usmpy.Context(device),
+                lambda: device.create_sub_devices(1),
+                lambda: usmpy.Queue.from_native("opencl", theirs.native_handle),
+                lambda: usmpy.USMArray.from_pointer(address, (9,), "int32", queue=queue, owner=memory),
+            ):
+                assert "spawn" in said(call, RuntimeError)
+            del x, big, foreign, theirs, own
+            gc.collect()
+            usmpy.trim()
+
+        in_child(child)
         assert x.tolist() == list(range(10))
         """,
     )

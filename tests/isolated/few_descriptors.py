@@ -3,7 +3,7 @@
 import contextlib
 import gc
 import multiprocessing.reduction
-import os
+import pathlib
 import resource
 import subprocess
 import sys
@@ -11,6 +11,10 @@ import time
 
 import usmpy
 from usmpy import _core
+
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+
+from another import no_descriptors
 
 EXPORT = "import sys, usmpy; h = usmpy.share(usmpy.arange(6, device='host')).get_ipc_handle()"
 EXPORTER = f"{EXPORT}; print(bytes(h).hex(), flush=True); sys.stdin.read()"
@@ -37,17 +41,8 @@ def refused(call, *arguments):
 
 def exhausted(call, *arguments):
     """Calls while no descriptor is left."""
-    taken = []
-    try:
-        while True:
-            taken.append(os.open("/dev/null", os.O_RDONLY))
-    except OSError:
-        pass
-    try:
+    with no_descriptors():
         call(*arguments)
-    finally:
-        for file in taken:
-            os.close(file)
 
 
 def read_other(data):

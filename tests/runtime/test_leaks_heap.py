@@ -7,12 +7,9 @@ software. Here are the structures that backends allocate beside them.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
-import os
-import tempfile
 
-import cuda_drivers
+import c_heap
 import pytest
 import spirv_modules
 from backends import BACKENDS, Absent
@@ -35,25 +32,9 @@ pytestmark = [
 ]
 
 
-class Mallinfo(ctypes.Structure):
-    """struct mallinfo2 of malloc.h (glibc 2.33): ten numbers, of which the eighth are the bytes in use."""
-
-    _fields_ = [("numbers", ctypes.c_size_t * 10)]
-
-
 @pytest.fixture(scope="module")
 def used():
-    software = os.environ.get("USMPY_CUDA_LIBRARY", "").startswith(tempfile.gettempdir())
-    try:
-        mallinfo = ctypes.CDLL(None).mallinfo2
-    except AttributeError:
-        pytest.skip("the C library does not tell (glibc 2.33 does)")
-    mallinfo.restype = Mallinfo
-    if not software:
-        return lambda: mallinfo().numbers[7]
-    handles = ctypes.CDLL(str(cuda_drivers.library())).cudasim_handles  # which that driver never frees
-    handles.restype = ctypes.c_ulonglong
-    return lambda: mallinfo().numbers[7] - handles()
+    return c_heap.bytes_in_use()
 
 
 class Things:

@@ -1,10 +1,6 @@
 """Lists that calls make for themselves: the heap of C stays flat where a call is refused, or has to wait."""
 
-import ctypes
-import os
-import tempfile
-
-import cuda_drivers
+import c_heap
 import pytest
 from backends import Absent, cuda
 
@@ -18,24 +14,9 @@ pytestmark = [
 ]
 
 
-class Mallinfo(ctypes.Structure):
-    """struct mallinfo2 of malloc.h (glibc 2.33): ten numbers, of which the eighth are the bytes in use."""
-
-    _fields_ = [("numbers", ctypes.c_size_t * 10)]
-
-
 @pytest.fixture(scope="module")
 def used():
-    try:
-        mallinfo = ctypes.CDLL(None).mallinfo2
-    except AttributeError:
-        pytest.skip("the C library does not tell (glibc 2.33 does)")
-    mallinfo.restype = Mallinfo
-    if not os.environ.get("USMPY_CUDA_LIBRARY", "").startswith(tempfile.gettempdir()):
-        return lambda: mallinfo().numbers[7]
-    handles = ctypes.CDLL(str(cuda_drivers.library())).cudasim_handles  # which that driver never frees
-    handles.restype = ctypes.c_ulonglong
-    return lambda: mallinfo().numbers[7] - handles()
+    return c_heap.bytes_in_use()
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,7 @@
 test_leaks_heap.py has the objects of each backend.
 """
 
-import ctypes
-
+import c_heap
 import pytest
 from backends import Absent, level_zero
 
@@ -20,20 +19,9 @@ pytestmark = [
 ]
 
 
-class Mallinfo(ctypes.Structure):
-    """struct mallinfo2 of malloc.h (glibc 2.33)."""
-
-    _fields_ = [(name, ctypes.c_size_t) for name in [*"abcdefg", "used", "free", "keep"]]
-
-
 @pytest.fixture(scope="module")
 def used():
-    try:
-        mallinfo = ctypes.CDLL(None).mallinfo2
-    except AttributeError:
-        pytest.skip("the C library does not tell (glibc 2.33 does)")
-    mallinfo.restype = Mallinfo
-    return lambda: mallinfo().used
+    return c_heap.bytes_in_use()
 
 
 def test_threads_that_a_pinned_thread_starts(used):
