@@ -238,6 +238,8 @@ class Tests:
         status = self.server.stdout.readline().strip()
         if status == "0":
             return None
+        if not status:
+            sys.exit("the process that runs the tests was ended")
         output = self.log.read_text(errors="replace")
         if "ERROR: not found" in output:  # no such test: it says nothing of the mutant
             sys.exit(f"pytest ended with status {status}; its output is in {self.log}")
@@ -420,7 +422,7 @@ def main() -> int:
     path = place / "results.json"
     results: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
     if options.mutant:
-        tests = [(test, 10) for test in options.tests]
+        tests = [(test, 100) for test in options.tests]  # a file, maybe
         results[options.mutant] = Workshop(place, 0).try_one(named(options.mutant), tests)
         path.write_text(json.dumps(results, indent=0))
         print(results[options.mutant])

@@ -6051,7 +6051,8 @@ def explain_matmul(x1: USMArray, x2: USMArray, /) -> str:
     -------
     str
         The shapes and the type that is computed in; the file of the library, or that usmpy's own kernel is
-        used; and which arguments are copied first.
+        used, with the reason where a BLAS library would be but none was found; and which arguments are copied
+        first.
 
     Raises
     ------
