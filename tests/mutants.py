@@ -241,7 +241,7 @@ class Tests:
         if not status:
             sys.exit("the process that runs the tests was ended")
         output = self.log.read_text(errors="replace")
-        if "ERROR: not found" in output:  # no such test: it says nothing of the mutant
+        if re.search(r"^ERROR: .*not found", output, re.M):  # no such test: it says nothing of the mutant
             sys.exit(f"pytest ended with status {status}; its output is in {self.log}")
         named = re.findall(r"^(?:FAILED|ERROR) (tests\S+)", output, re.M)
         return f"{named[0] if named else tests[0][0]} ({status})"

@@ -37,6 +37,20 @@ def test_a_kernel_lives_as_long_as_the_graph_that_has_it(driver, device, queue, 
     assert x.tolist() == [0] * N
 
 
+def test_a_kernel_lives_as_long_as_a_launch_that_has_not_ended(driver, device, queue, x):
+    """Its module is loaded until then, whoever has dropped the program."""
+    before = {name: _core._live_counts()[name] for name in ("kernels", "programs")}
+    with driver.held():
+        program = usmpy.Program(SOURCE, device=device)
+        program["f"][N](x)
+        del program
+        gc.collect()
+        assert _core._live_counts()["kernels"] > before["kernels"]
+        assert _core._live_counts()["programs"] > before["programs"]
+    assert x.tolist() == [1] * N
+    until(lambda: {name: _core._live_counts()[name] for name in before} == before)
+
+
 def test_what_a_captured_task_may_wait_for(driver, device, queue, x):
     """Work that has ended, and no other."""
     gate, y = threading.Event(), usmpy.empty_like(x)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import threading
 
+import another
+import cuda_drivers
 import pytest
 
 import usmpy
@@ -73,6 +75,26 @@ def test_a_queue_over_a_stream_enqueues_in_it(driver, device):
     del x, queue, event
     driver.synchronize(stream)
     driver.destroy_stream(stream)
+
+
+FIRST = """
+    import sys
+    import another, usmpy
+    sys.path.append(str(another.TESTS / "cuda"))
+    import cuda_peers
+    driver = cuda_peers.Driver()
+    with driver.on(1):
+        stream = driver.made("cuStreamCreate", 1)
+    queue = usmpy.Queue.from_native("cuda", stream)
+    assert queue.device.filter_string == "cuda:gpu:1" and queue.context == queue.device.context
+    assert queue.context.native_handle == driver.contexts[1]
+    x = usmpy.zeros(4, dtype="int32", queue=queue)
+    assert (x + 1).tolist() == [1] * 4
+"""
+
+
+def test_a_stream_is_the_first_that_a_process_has_of_a_device(driver):
+    another.run(FIRST, cuda_drivers.environment())
 
 
 def test_each_queue_has_a_priority_and_a_stream(device):

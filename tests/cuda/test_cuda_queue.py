@@ -322,6 +322,27 @@ def test_events_of_a_profiling_queue_are_destroyed_with_their_tasks(driver, devi
     assert live(driver, "events") <= before + 20
 
 
+def test_times_keep_their_order_where_the_clock_was_read_late(driver, device):
+    """The driver measures from a moment that the host knows badly; copies of much memory run on the host."""
+    with driver.held():  # so that it is known very badly
+        queue = usmpy.Queue(device, profiling=True)
+        x = usmpy.empty(1 << 20, dtype="uint8", queue=queue)
+        y = usmpy.empty_like(x)
+        events = [
+            queue.fill(x, 1),
+            queue.memcpy(y, x),
+            queue.memcpy(y, bytes(y.nbytes)),
+            queue.barrier(),
+            queue.memcpy(y, bytes(y.nbytes)),
+            queue.fill(x, 2),
+        ]
+        time.sleep(0.05)
+    queue.wait()
+    times = [moment for event in events for moment in (event.start_time_ns, event.end_time_ns)]
+    assert times == sorted(times)
+    assert all(event.submit_time_ns <= event.start_time_ns for event in events)
+
+
 def test_memory_of_a_queue_s_tasks_is_given_back_to_the_driver(driver, device):
     """A queue and all that belonged to it leave nothing."""
 

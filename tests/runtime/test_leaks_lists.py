@@ -1,5 +1,8 @@
 """Lists that calls make for themselves: the heap of C stays flat where a call is refused, or has to wait."""
 
+import ctypes
+import os
+
 import c_heap
 import pytest
 from backends import Absent, cuda
@@ -51,12 +54,29 @@ def test_a_stream_that_waits_for_work(used, gpu):
     queue, other = usmpy.Queue(gpu), usmpy.Queue(gpu)
     x = usmpy.zeros(1 << 20, dtype="uint8", queue=queue)
     handle = other.native_handle
+    driver = ctypes.CDLL(os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so.1"))
+    sleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)  # void f(void *microseconds), nearly
 
     def call():
-        queue.fill(x, 1)  # still runs, in most rounds
+        driver.cuCtxPushCurrent_v2(ctypes.c_void_p(queue.context.native_handle))
+        assert (
+            driver.cuLaunchHostFunc(ctypes.c_void_p(queue.native_handle), sleep, ctypes.c_void_p(1000)) == 0
+        )
+        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        queue.fill(x, 1)
         capsule = x.__dlpack__(stream=handle)
         queue.wait()
         other.wait()
         del capsule
 
     assert least_growth(used, call) < 8 * ROUNDS
+
+
+def test_allocations_that_are_alive(used):
+    before = usmpy.track_allocations(True)
+    try:
+        x = usmpy.zeros(16, device="host")
+        assert any(found.address == x.data_ptr and found.where for found in usmpy.live_allocations())
+        assert least_growth(used, usmpy.live_allocations) < 8 * ROUNDS
+    finally:
+        usmpy.track_allocations(before)

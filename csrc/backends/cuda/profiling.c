@@ -28,7 +28,7 @@ CUresult usm_cuda_start_clock(usm_cuda_queue *native)
             after = usm_clock_ns();
         }
         shortest = after - before < shortest ? after - before : shortest;
-        native->base_ns = before + (after - before) / 2; /* of the last record, which is what counts */
+        native->base_ns = before; /* of the last record, which is what counts: it was not earlier */
         if (i > 0 && after - before <= shortest) {
             break;
         }
@@ -55,6 +55,7 @@ void usm_cuda_read_times(usm_cuda_event *event)
     enum { NEAR_MS = 500 };
     usm_event *base = &event->event;
     usm_cuda_queue *native = usm_cuda_queue_of(base->queue);
+    const int64_t enqueued_ns = base->start_ns;
     usm_cuda_scope scope;
     float until_start = 0, length = 0;
     bool entered = usm_cuda_enter(base->queue->device, &scope, NULL) == USM_OK;
@@ -63,18 +64,20 @@ void usm_cuda_read_times(usm_cuda_event *event)
                  usm_cuda.elapsed_time(&until_start, native->base, event->start) == CUDA_SUCCESS &&
                  usm_cuda.elapsed_time(&length, event->start, event->end) == CUDA_SUCCESS;
     base->start_ns = known ? native->base_ns + (int64_t)((double)until_start * 1e6) : usm_clock_ns();
-    if (base->start_ns < base->submit_ns) {
+    if (base->start_ns < enqueued_ns) {
         /*
-         * Nothing begins before it was submitted: the base was taken for earlier than it was. It is set right
-         * for the tasks behind this one too, so that their times keep their order.
+         * Nothing begins before it was enqueued: the base was taken for earlier than it was. It is set right
+         * for the tasks behind this one too, so that their times keep their order. As it is never taken for
+         * later, times also keep their order with those of tasks that the host ran in between.
          */
-        native->base_ns += base->submit_ns - base->start_ns;
-        base->start_ns = base->submit_ns;
+        native->base_ns += enqueued_ns - base->start_ns;
+        base->start_ns = enqueued_ns;
     }
     base->end_ns = base->start_ns + (known ? (int64_t)((double)length * 1e6) : 0);
     if (known && until_start > NEAR_MS) {
         CUevent old = native->base;
-        native->base_ns += (int64_t)((double)until_start * 1e6);
+        int64_t latest_ns = usm_clock_ns() - (base->end_ns - base->start_ns); /* the clocks drift apart */
+        native->base_ns = base->start_ns < latest_ns ? base->start_ns : latest_ns;
         native->base = event->start;
         event->start = old;
     }

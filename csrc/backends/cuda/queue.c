@@ -215,6 +215,7 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
         code = follow_links(base, timeline);
     }
     if (code == CUDA_SUCCESS && base->profiled) {
+        base->start_ns = usm_clock_ns(); /* until it has ended: it begins no earlier */
         code = usm_cuda_record_timer(&event->start, timeline);
     }
     if (code != CUDA_SUCCESS) {

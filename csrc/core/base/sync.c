@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,6 +12,16 @@ static usm_leaf leaves[USM_STRIPES];
 usm_spinlock_stripe usm_spinlock_stripes[USM_STRIPES], usm_hazard_stripes[USM_STRIPES];
 static pthread_mutex_t registry;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+#ifdef USM_TESTING
+void usm_expect_held(bool held)
+{
+    if (!held) {
+        (void)fputs("usmpy: a lock is not held\n", stderr);
+        abort();
+    }
+}
+#endif
 
 void usm_mutex_init(pthread_mutex_t *mutex)
 {
@@ -98,6 +110,7 @@ void usm_registry_lock(void)
 
 void usm_registry_unlock(void)
 {
+    USM_EXPECT_HELD(registry_depth > 0);
     if (--registry_depth == 0) {
         pthread_mutex_unlock(&registry);
     }

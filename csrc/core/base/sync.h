@@ -57,6 +57,14 @@ typedef struct usm_leaf {
 
 usm_leaf *usm_leaf_of(const void *address);
 
+/* Builds for tests end the process where a lock is given back, or what it guards is written, without it. */
+#ifdef USM_TESTING
+void usm_expect_held(bool held);
+#define USM_EXPECT_HELD(held) usm_expect_held(held)
+#else
+#define USM_EXPECT_HELD(held) ((void)0)
+#endif
+
 /* Between two reads of a variable that another thread will write. */
 static inline void usm_pause(void)
 {
@@ -92,7 +100,9 @@ static inline void usm_lock_take(usm_lock *lock)
 
 static inline void usm_lock_give(usm_lock *lock)
 {
-    if (__builtin_expect(atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2, 0)) {
+    uint32_t state = atomic_exchange_explicit(&lock->state, 0, memory_order_release);
+    USM_EXPECT_HELD(state != 0);
+    if (__builtin_expect(state == 2, 0)) {
         usm_lock_wake(lock);
     }
 }
@@ -130,6 +140,7 @@ static inline usm_spinlock *usm_spinlock_take_stripe(const void *address)
 
 static inline void usm_spinlock_give(usm_spinlock *lock)
 {
+    USM_EXPECT_HELD(atomic_load_explicit(&lock->taken, memory_order_relaxed));
     atomic_store_explicit(&lock->taken, false, memory_order_release);
 }
 
