@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import time
 import warnings
 
 import ml_dtypes
@@ -452,6 +453,17 @@ def test_memcpy_of_objects_without_memory(queue, bad):
         queue.memcpy(bad, b"1234")
     with pytest.raises(TypeError, match="src"):
         queue.memcpy(bytearray(4), bad)
+
+
+def test_both_buffers_of_a_copy_are_released(queue):
+    """Those of a small one, of a large one, and of one that waits."""
+    for size, depends in ((16, []), (1 << 22, []), (16, [usmpy.Queue("host").host_task(time.sleep, 0.05)])):
+        there, here = bytearray(size), bytearray(b"1" * size)
+        queue.memcpy(there, here, depends=depends).wait()
+        queue.wait()
+        assert there == here
+        there.append(1)  # BufferError where somebody still has it
+        here.append(1)
 
 
 # Large strided copies (several threads).
