@@ -80,21 +80,32 @@ def test_a_queue_over_a_stream_enqueues_in_it(driver, device):
 FIRST = """
     import sys
     import another, usmpy
+    from usmpy import _core
     sys.path.append(str(another.TESTS / "cuda"))
     import cuda_peers
     driver = cuda_peers.Driver()
     with driver.on(1):
         stream = driver.made("cuStreamCreate", 1)
+    assert _core._live_counts()["contexts"] == 0
+"""
+QUEUE = """
     queue = usmpy.Queue.from_native("cuda", stream)
     assert queue.device.filter_string == "cuda:gpu:1" and queue.context == queue.device.context
     assert queue.context.native_handle == driver.contexts[1]
     x = usmpy.zeros(4, dtype="int32", queue=queue)
     assert (x + 1).tolist() == [1] * 4
 """
+CONTEXT = """
+    context = usmpy.Context.from_native("cuda", driver.contexts[1])
+    assert context == usmpy.Device("cuda:gpu:1").context
+"""
 
 
-def test_a_stream_is_the_first_that_a_process_has_of_a_device(driver):
-    another.run(FIRST, cuda_drivers.environment())
+@pytest.mark.parametrize("use", [QUEUE, CONTEXT], ids=["queue", "context"])
+def test_a_handle_is_the_first_that_a_process_has_of_a_device(driver, use):
+    """There is one context for the device, the default one, which is not counted."""
+    last = '    assert _core._live_counts()["contexts"] == 0'
+    another.run(FIRST + use + last, cuda_drivers.environment())
 
 
 def test_each_queue_has_a_priority_and_a_stream(device):

@@ -57,14 +57,10 @@ void *usm_cuda_native_handle(usm_native what, const void *object)
     }
 }
 
-/* The default context of the device, which is then found under the driver's. */
-static usm_status make_default(usm_device *device, usm_error *error)
-{
-    usm_context *context;
-    return usm_context_default(device, &context, error);
-}
-
-/* Only primary contexts are accepted: pointers and streams of others would belong to no usm_device. */
+/*
+ * Only primary contexts are accepted: pointers and streams of others would belong to no usm_device. The
+ * default context of the device is made, which is then found under the driver's.
+ */
 static usm_status inspect_context(CUcontext context, usm_native_facts *facts, usm_error *error)
 {
     usm_device *device = NULL;
@@ -90,7 +86,8 @@ static usm_status inspect_context(CUcontext context, usm_native_facts *facts, us
     }
     facts->devices[0] = (void *)(uintptr_t)usm_cuda_device_of(device)->id;
     facts->n_devices = 1;
-    return make_default(device, error);
+    usm_context *made;
+    return usm_context_default(device, &made, error);
 }
 
 /*
@@ -123,9 +120,6 @@ static usm_status inspect_queue(void *handle, usm_native_facts *facts, usm_error
             status = usm_cuda_stream_device(handle, &device, error);
             usm_cuda_leave(&scope);
         }
-    }
-    if (status == USM_OK) {
-        status = make_default(device, error);
     }
     if (status == USM_OK) {
         facts->device = (void *)(uintptr_t)usm_cuda_device_of(device)->id;
