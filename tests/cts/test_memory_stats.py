@@ -40,6 +40,16 @@ def test_by_kind(place):
         assert after["pooled"] == before["pooled"] + used
 
 
+def test_a_block_that_is_used_again_is_counted_again(place):
+    for size in (100, 100 * KIB, 2 * MIB):
+        states = []
+        for _ in range(3):
+            x = usmpy.empty(size, dtype="uint8", device=place)
+            states.append(usmpy.memory_stats(place)["device"])
+            del x
+        assert states == states[:1] * 3
+
+
 def test_held_memory_is_used_plus_pooled_memory(place):
     arrays = [usmpy.empty(n, dtype="uint8", device=place) for n in (1, 1000, 70_000, MIB, 3 * MIB)]
     del arrays[::2]

@@ -9,6 +9,7 @@ import pytest
 from libraries import need
 
 import usmpy
+from usmpy import _core
 
 tvm_ffi = need("tvm_ffi")
 
@@ -73,3 +74,25 @@ def test_lives():
     del view
     gc.collect()
     assert usmpy._core._live_counts() == before
+
+
+def test_an_error_of_our_table_is_no_success_in_c():
+    """tvm_ffi looks at what the function returns, where ctypes sees the exception."""
+
+    class Other:
+        __dlpack_c_exchange_api__ = usmpy.USMArray.__dlpack_c_exchange_api__
+
+    with pytest.raises(TypeError, match="exchange table of USMArray"):
+        tvm_ffi.from_dlpack(Other())
+
+
+@pytest.mark.skipif(not hasattr(_core, "_fault"), reason="memory runs out in builds for tests alone")
+def test_a_consumer_in_c_hears_that_memory_has_run_out():
+    x = usmpy.arange(3)
+    _core._fault("heap", 1)
+    try:
+        with pytest.raises(MemoryError):
+            tvm_ffi.from_dlpack(x)
+    finally:
+        _core._fault("heap", 0)
+    assert np.from_dlpack(tvm_ffi.from_dlpack(x)).tolist() == [0, 1, 2]

@@ -30,15 +30,17 @@ def gpu():
         pytest.skip(str(absent))
 
 
-def least_growth(used, call):
-    for _ in range(20):
+def least_growth(used, call, rounds=ROUNDS):
+    for _ in range(rounds // 5):
         call()
     sizes = []
-    for _ in range(5):  # pools grow now and then; a leak is there each time
+    while len(sizes) < 5:  # pools grow now and then; a leak is there each time
         before = used()
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             call()
         sizes.append(used() - before)
+        if sizes[-1] < 8 * rounds:
+            break
     return min(sizes)
 
 
@@ -56,12 +58,11 @@ def test_a_stream_that_waits_for_work(used, gpu):
     handle = other.native_handle
     driver = ctypes.CDLL(os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so.1"))
     sleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)  # void f(void *microseconds), nearly
+    time = ctypes.c_void_p(200)
 
     def call():
         driver.cuCtxPushCurrent_v2(ctypes.c_void_p(queue.context.native_handle))
-        assert (
-            driver.cuLaunchHostFunc(ctypes.c_void_p(queue.native_handle), sleep, ctypes.c_void_p(1000)) == 0
-        )
+        assert driver.cuLaunchHostFunc(ctypes.c_void_p(queue.native_handle), sleep, time) == 0
         driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
         queue.fill(x, 1)
         capsule = x.__dlpack__(stream=handle)
@@ -69,7 +70,7 @@ def test_a_stream_that_waits_for_work(used, gpu):
         other.wait()
         del capsule
 
-    assert least_growth(used, call) < 8 * ROUNDS
+    assert least_growth(used, call, 4000) < 12 * 4000  # the driver's own heap goes up and down
 
 
 def test_allocations_that_are_alive(used):
