@@ -15,7 +15,7 @@ static CUresult copy_through(usm_cuda_event *event, CUstream stream, const usm_c
     CUresult code;
     if (!native->has_pools) {
         code = usm_cuda.cuMemAlloc(&block, nbytes);
-        event->block = block;
+        event->block = code == CUDA_SUCCESS ? block : 0;
     } else if ((code = usm_cuda_get_pool(native)) == CUDA_SUCCESS) {
         code = usm_cuda.cuMemAllocFromPoolAsync(&block, nbytes, native->pool, stream);
     }
@@ -28,6 +28,9 @@ static CUresult copy_through(usm_cuda_event *event, CUstream stream, const usm_c
     }
     if (native->has_pools) {
         (void)usm_cuda.cuMemFreeAsync(block, stream);
+    } else if (code != CUDA_SUCCESS) { /* the same task may be tried again; cuMemFree waits for the device */
+        (void)usm_cuda.cuMemFree(block);
+        event->block = 0;
     }
     return code;
 }

@@ -230,6 +230,7 @@ usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command 
     }
     if (status != USM_OK) {
         usm_level_zero_slot_put(queue->context, slot, false);
+        usm_level_zero_release_parts(event); /* the same task may be tried again */
         return status;
     }
     atomic_store(&event->slot, slot);

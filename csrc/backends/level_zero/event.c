@@ -7,8 +7,7 @@
 /* The longest wait in the driver, in nanoseconds: Ctrl-C is not noticed meanwhile. */
 #define JOIN_NS 4000000
 
-/* Releases what the driver needed until the end of the task. */
-static void release_parts(usm_level_zero_event *event)
+void usm_level_zero_release_parts(usm_level_zero_event *event)
 {
     if (event->kernel != NULL) {
         usm_kernel_release(event->kernel);
@@ -25,7 +24,7 @@ static void release_parts(usm_level_zero_event *event)
 usm_status usm_level_zero_event_result(usm_event *base, usm_error *error)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
-    release_parts(event);
+    usm_level_zero_release_parts(event);
     if (base->profiled) {
         usm_level_zero_read_times(event);
     }
@@ -101,7 +100,6 @@ void usm_level_zero_event_destroy(usm_event *base)
     if (usm_level_zero_forked()) {
         return;
     }
-    release_parts(event); /* of a task that was refused half-way */
     if (slot != NULL) {
         usm_level_zero_slot_put(base->queue->context, slot, event->result != ZE_RESULT_SUCCESS);
     }

@@ -193,6 +193,9 @@ int usm_level_zero_list_for(const usm_queue *queue, const usm_command *command);
 usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command *command, uint32_t n_waits,
                                  ze_event_handle_t *waits, usm_error *error);
 
+/* event.c: releases what the driver needs until the end of the task. */
+void usm_level_zero_release_parts(usm_level_zero_event *event);
+
 extern usm_fork_guard usm_level_zero_guard; /* library.c */
 static inline bool usm_level_zero_forked(void)
 {
