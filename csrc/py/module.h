@@ -93,6 +93,13 @@ static inline usmpy_state *usmpy_state_of_type(PyTypeObject *type)
     return usmpy_state_of_module(((PyHeapTypeObject *)type)->ht_module);
 }
 
+/* The same in a tp_dealloc: NULL where the garbage collector has cleared the type before the instance. */
+static inline usmpy_state *usmpy_state_of_freed(PyTypeObject *type)
+{
+    PyObject *module = ((PyHeapTypeObject *)type)->ht_module;
+    return USM_LIKELY(module != NULL) ? usmpy_state_of_module(module) : NULL;
+}
+
 /*
  * Drops the objects that the state keeps for reuse, at the end of a sub-interpreter: the garbage collector
  * does not know them, and they keep their classes, which keep the module.

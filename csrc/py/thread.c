@@ -107,7 +107,7 @@ void usmpy_thread_yield(void)
 int usmpy_thread_reserve(usmpy_interpreter *interpreter)
 {
 #if PY_VERSION_HEX >= 0x030D0000
-    if (interpreter->id != 0 && interpreter->reserve == NULL) {
+    if (interpreter->id != 0 && interpreter->reserve == NULL && !atomic_load(&interpreter->closed)) {
         interpreter->reserve = PyThreadState_New(interpreter->python);
         if (interpreter->reserve == NULL) {
             PyErr_NoMemory();

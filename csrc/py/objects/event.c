@@ -56,8 +56,8 @@ static inline void free_event(PyObject *self)
     }
     atomic_store_explicit(&event->event->held, false, memory_order_relaxed);
     usm_event_release(event->event);
-    usmpy_state *state = usmpy_state_of_type(type);
-    if (state->n_spare_events < USMPY_SPARE_EVENTS) {
+    usmpy_state *state = usmpy_state_of_freed(type);
+    if (USM_LIKELY(state != NULL) && state->n_spare_events < USMPY_SPARE_EVENTS) {
         state->spare_events[state->n_spare_events++] = self;
     } else {
         PyObject_GC_Del(self);

@@ -136,8 +136,8 @@ static void bound_dealloc(PyObject *self)
     Py_CLEAR(((bound *)self)->kernel);
     Py_CLEAR(((bound *)self)->depends);
     PyTypeObject *type = Py_TYPE(self);
-    usmpy_state *state = usmpy_state_of_type(type);
-    if (state->n_spare_bound < USMPY_SPARE_BOUND) {
+    usmpy_state *state = usmpy_state_of_freed(type);
+    if (USM_LIKELY(state != NULL) && state->n_spare_bound < USMPY_SPARE_BOUND) {
         state->spare_bound[state->n_spare_bound++] = self;
     } else {
         type->tp_free(self);
