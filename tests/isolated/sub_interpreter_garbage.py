@@ -1,4 +1,4 @@
-"""Objects that the collector finds together with their classes and the extension, as a sub-interpreter ends."""
+"""Objects that the collector finds with their classes and the extension, as a sub-interpreter ends."""
 
 import gc
 import pathlib
