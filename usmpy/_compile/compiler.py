@@ -140,8 +140,8 @@ def _state(files: list[str]) -> str | None:
 def build(source: str, language: str, options: str = "", *, name: str = "<source>") -> str:
     """The path of a shared object that exports usmpy_kernels, which was checked by this call.
 
-    Raises CompileError if the source is wrong, CompilerMissing if there is no compiler, and UnicodeEncodeError
-    if a text has no UTF-8.
+    Raises CompileError if the source is wrong, CompilerMissing if there is no compiler, and
+    UnicodeEncodeError if a text has no UTF-8.
     """
     if language not in ("portable", "c"):
         raise ValueError(f"language {language!r} is not one that the host compiles: 'portable' or 'c'")
