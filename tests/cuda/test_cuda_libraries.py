@@ -8,7 +8,8 @@ import another
 import cuda_drivers
 import pytest
 
-# The functions that usmpy asks for. It cannot multiply: explain_matmul names the library alone.
+# The functions that usmpy asks for. It cannot multiply: explain_matmul names the library alone. It has
+# version 98 or 99, so that a real one among the packages of this environment is not taken.
 CUBLAS = """
 int cublasCreate_v2(void **handle) { static int one; *handle = &one; return RESULT; }
 int cublasSetStream_v2(void *handle, void *stream) { return 0; }
@@ -33,7 +34,7 @@ def make_library(path, result=0):
 
 def explained(place="/nowhere/lib/python3/site-packages", **environment):
     """What a process says that has the packages of this place, too."""
-    own = {**cuda_drivers.environment(version=13000), **environment}
+    own = {**cuda_drivers.environment(version=99000), **environment}
     return another.run(SHOW.replace("PLACE", repr(str(place))), own)
 
 
@@ -42,7 +43,7 @@ def explained(place="/nowhere/lib/python3/site-packages", **environment):
 @pytest.mark.parametrize("package", ["cublas", "cu13"])
 def test_the_library_of_a_package_is_found(tmp_path, packages, package):
     place = tmp_path / packages
-    built = make_library(place / "nvidia" / package / "lib" / "libcublas.so.13")
+    built = make_library(place / "nvidia" / package / "lib" / "libcublas.so.99")
     (tmp_path / "lib").mkdir(exist_ok=True)
     assert str(tmp_path) in explained(place), built
 
@@ -50,7 +51,7 @@ def test_the_library_of_a_package_is_found(tmp_path, packages, package):
 @pytest.mark.not_sanitized("it runs another program")
 def test_a_library_of_another_version_is_not_taken(tmp_path):
     place = tmp_path / "lib" / "python3.99" / "site-packages"
-    make_library(place / "nvidia" / "cublas" / "lib" / "libcublas.so.12")
+    make_library(place / "nvidia" / "cublas" / "lib" / "libcublas.so.98")
     assert str(tmp_path) not in explained(place)
 
 
