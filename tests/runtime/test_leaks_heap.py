@@ -142,8 +142,18 @@ def things(request):
         pytest.skip(str(absent))
 
 
+def leave_out(things, what):
+    """PoCL 6 keeps memory of contexts with USM blocks and of prefetches: in a program in C as well."""
+    device = things.device
+    pocl = device.backend == "opencl" and "pocl" in device.platform.vendor
+    if pocl and what in ("a context", "prefetches") and int(device.driver_version.split(".")[0]) >= 5:
+        pytest.skip("the driver keeps memory")
+
+
 @pytest.mark.parametrize("what", CALLS)
 def test_the_heap_does_not_grow(used, things, what):
+    leave_out(things, what)
+
     def call():
         CALLS[what](things)
         things.queue.wait()
@@ -172,6 +182,8 @@ def without_memory(call):
 
 @pytest.mark.parametrize("what", CALLS)
 def test_calls_that_get_no_memory_leave_none(used, things, what):
+    leave_out(things, what)
+
     def call():
         without_memory(lambda: CALLS[what](things))
         with contextlib.suppress(MemoryError, usmpy.UsmError):
