@@ -8,6 +8,8 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 
 import usmpy
@@ -66,3 +68,41 @@ def no_descriptors(left: int = 0) -> Iterator[list[int]]:
     finally:
         for file in taken:
             os.close(file)
+
+
+def copy_while_refused(
+    queue: usmpy.Queue,
+    call: int,
+    calls: Callable[[], int],
+    fail: Callable[[int], object],
+    hold: Callable[[int], object],
+    blocks: Callable[[], int],
+) -> None:
+    """Copies of memory that overlaps, each refused at this call of the driver while it is early.
+
+    A task behind a late one is given to the driver at once, and again later where that fails. `calls` counts
+    the driver's copies, `fail` makes the n-th from now fail (0: none), `hold` lets no work begin,
+    and `blocks` counts the blocks of memory that the driver has given, which must not become more.
+    """
+    host, expected = usmpy.Queue("host"), list(range(100))
+    x, y = usmpy.arange(100, dtype="int32", queue=queue), usmpy.zeros(100, dtype="int32", queue=queue)
+    before = []
+    for _ in range(6):
+        go = threading.Event()
+        queue.wait()
+        queue.memcpy(y, x, depends=[host.host_task(go.wait, 60)])
+        event = queue.memcpy(x[1:], x[:-1])  # by way of other memory
+        last = calls() + call
+        fail(call)
+        hold(1)  # the first copy does not end before the second is refused
+        go.set()
+        while calls() < last:
+            time.sleep(0.001)
+        hold(0)
+        event.wait()
+        fail(0)
+        assert y.tolist() == expected
+        expected = [0, *expected[:-1]]
+        assert x.tolist() == expected
+        before.append(blocks())
+    assert before == before[:1] * 6, before

@@ -26,7 +26,8 @@ void usmpy_thread_yield(void);
 /*
  * Gives a sub-interpreter a thread state of no thread, before others of usmpy come and go. CPython deletes
  * the last thread state in two steps, and a thread that makes a new one in between ends the process. Before
- * version 3.13 the first thread state stays until the end. 0, or -1 with MemoryError. GIL held.
+ * version 3.13 the first thread state stays until the end. One that was closed gets none, since nothing would
+ * delete it. 0, or -1 with MemoryError. GIL held.
  */
 int usmpy_thread_reserve(usmpy_interpreter *interpreter);
 /* Deletes it, and lets no thread of usmpy in any more: the interpreter ends. GIL held. */

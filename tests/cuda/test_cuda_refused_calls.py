@@ -425,33 +425,14 @@ def test_the_default_stream_of_a_thread_without_a_number():
 
 @pytest.mark.parametrize("call", [2, 3])
 def test_a_copy_that_is_refused_while_it_is_early_leaves_no_memory(call):
-    """A task behind a late one is given to the driver at once, and again later where that fails."""
     run(
         f"""
-        import threading, time
-        queue, host = usmpy.Queue(device), usmpy.Queue("host")
-        x, y = usmpy.arange(100, dtype="int32", queue=queue), usmpy.zeros(100, dtype="int32", queue=queue)
-        expected, counts = list(range(100)), (ctypes.c_ulonglong * 8)()
+        from another import copy_while_refused
+        name, counts = b"cuMemcpyAsync", (ctypes.c_ulonglong * 8)()
         sim.cudasim_calls.restype = ctypes.c_longlong
-        for turn in range(6):
-            go = threading.Event()
-            queue.wait()
-            queue.memcpy(y, x, depends=[host.host_task(go.wait, 60)])
-            event = queue.memcpy(x[1:], x[:-1])  # by way of other memory
-            last = sim.cudasim_calls(b"cuMemcpyAsync") + {call}
-            assert sim.cudasim_fail(b"cuMemcpyAsync", {call}, 999) == 0
-            sim.cudasim_hold(1)  # the first copy does not end before the second is refused
-            go.set()
-            while sim.cudasim_calls(b"cuMemcpyAsync") < last:
-                time.sleep(0.001)
-            sim.cudasim_hold(0)
-            event.wait()
-            assert y.tolist() == expected, turn
-            expected = [0] + expected[:-1]
-            assert x.tolist() == expected, turn
-            sim.cudasim_counts(counts)
-            first = counts[1] if turn == 0 else first
-        assert counts[1] == first
+        copy_while_refused(usmpy.Queue(device), {call}, lambda: sim.cudasim_calls(name),
+                           lambda n: sim.cudasim_fail(name, n, 999 if n else 0), sim.cudasim_hold,
+                           lambda: (sim.cudasim_counts(counts), counts[1])[1])
         """,
         pools=0,
     )

@@ -204,34 +204,13 @@ def test_points_in_a_list_that_others_use(in_order, version):
     )
 
 
-def test_a_copy_that_is_refused_once_it_is_early_leaves_no_memory():
-    """A task behind a late one is given to the driver at once, and again later where that fails."""
+def test_a_copy_that_is_refused_while_it_is_early_leaves_no_memory():
     check(
         """
-        import threading, time
-        sim.zesimLive.restype = sim.zesimCalls.restype = ctypes.c_int64
-        queue, host = usmpy.Queue("level_zero"), usmpy.Queue("host")
-        x, y = usmpy.arange(100, dtype="int32", queue=queue), usmpy.zeros(100, dtype="int32", queue=queue)
-        expected = list(range(100))
-        for turn in range(6):
-            go = threading.Event()
-            queue.wait()
-            queue.memcpy(y, x, depends=[host.host_task(go.wait, 60)])
-            queue.memcpy(x[1:], x[:-1])  # by way of other memory
-            last = sim.zesimCalls(b"zeCommandListAppendMemoryCopy") + 3
-            fail("zeCommandListAppendMemoryCopy", 3)
-            sim.zesimPause(1)  # the first copy does not end before the second is refused
-            go.set()
-            while sim.zesimCalls(b"zeCommandListAppendMemoryCopy") < last:
-                time.sleep(0.001)
-            sim.zesimPause(0)
-            queue.wait()
-            fail("zeCommandListAppendMemoryCopy", 1, 0)
-            assert y.tolist() == expected, turn
-            expected = [0] + expected[:-1]
-            assert x.tolist() == expected, turn
-            if turn == 0:
-                before = sim.zesimLive(b"device_memory")
-        assert sim.zesimLive(b"device_memory") == before
+        from another import copy_while_refused
+        name = "zeCommandListAppendMemoryCopy"
+        copy_while_refused(usmpy.Queue("level_zero"), 3, lambda: calls(name),
+                           lambda n: fail(name, max(n, 1), 1 if n else 0), sim.zesimPause,
+                           lambda: live("device_memory"))
         """
     )

@@ -1,7 +1,7 @@
 /*
  * Times of tasks. CUDA has no clock that can be read: it measures the time between two events
- * (cuEventElapsedTime). So each profiling queue has one event, `base`, whose time on the host's clock is
- * known, and each task one at its start and one at its end.
+ * (cuEventElapsedTime). So each profiling queue has one event, `base`, of which the host knows a time that it
+ * was not before, and each task has one at its start and one at its end.
  */
 #include "cuda_backend.h"
 
