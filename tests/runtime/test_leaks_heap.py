@@ -122,7 +122,7 @@ def check(used, call, rounds=ROUNDS, before=60):
     for _ in range(before):
         call()
     grown = []
-    for _ in range(10):  # pools grow now and then; a leak is there each time
+    for _ in range(30):  # pools grow now and then, at first often; a leak is there each time
         gc.collect()
         before = used()
         for _ in range(rounds):
