@@ -191,8 +191,8 @@ MINIMAL = PARTLESS | {
 
 # Files where it matters which device of a driver it is. The others test code that is the same for all
 # devices: types, indexing, shapes, values, arguments. A part of a device runs these alone, and so does the
-# minimal backend, whose loops are the host's. USMPY_TEST_ALL_FILES=1 runs all files on all devices (.ci/run:
-# on those two); USMPY_TEST_FEW_FILES=1 runs these alone on all devices but the host.
+# minimal backend, whose loops are the host's. USMPY_TEST_ALL_FILES=1 runs all files on all devices (.ci/run
+# --full: on those two); USMPY_TEST_FEW_FILES=1 runs these alone on all devices but the host.
 PLACEMENT = frozenset(
     {
         "test_context",

@@ -6,12 +6,13 @@ import functools
 import gc
 import importlib.util
 import os
-import tempfile
+import pathlib
 import threading
 import time
 
 import apart
 import cuda_drivers  # noqa: F401 (builds the driver in software)
+import draws
 import hang
 import level_zero_drivers  # (the same)
 import opencl_drivers  # noqa: F401 (makes the drivers visible to loaders)
@@ -27,7 +28,7 @@ collect_ignore = [] if importlib.util.find_spec("dpctl") else ["interop/test_dpc
 # Builds with USMPY_TESTING=1 have live counts and faults, which the suite needs.
 TESTING = hasattr(_core, "_live_counts")
 
-CACHE = pytest.StashKey()
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 FAILED = pytest.StashKey[bool]()  # a test of this process has failed
 LEFT = pytest.StashKey[bool]()  # the previous test left objects, as its mark says
 
@@ -62,11 +63,11 @@ def place_of(item) -> int:
 
 
 def pytest_configure(config):
-    # This process, its children and the workers of pytest-xdist keep built programs in a folder of this run.
+    draws.fix_hypothesis()
+    # Built programs are kept for later runs, by digests of the source, the options and the compiler.
+    os.environ.setdefault("USMPY_CACHE_DIR", str(ROOT / "build" / "programs"))
     if not apart.IN_WORKER:
         apart.before_workers()
-        config.stash[CACHE] = tempfile.TemporaryDirectory(prefix="usmpy-cache-")
-        os.environ["USMPY_CACHE_DIR"] = config.stash[CACHE].name
     # Tests that name no device use the host, also if there is a GPU, in hardware or software.
     os.environ.setdefault("USMPY_DEVICE", "host")
     if not TESTING:
@@ -131,9 +132,7 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-def pytest_unconfigure(config):
-    if not apart.IN_WORKER:
-        config.stash[CACHE].cleanup()
+def pytest_unconfigure():
     gc.unfreeze()  # so that cycles among them are collected
 
 

@@ -4,7 +4,7 @@
 
 Builds the source distribution and from it the wheel, unless one is named, and installs it. Then it looks for
 Intel's runtime for processors, which the extra brings: it is found without help, and passes
-`python -m usmpy check`.
+`python -m usmpy check`. Ends with 77 if the package index does not answer.
 """
 
 from __future__ import annotations
@@ -48,6 +48,10 @@ def main() -> None:
             (wheel,) = (folder / "dist").glob("*.whl")
         venv.create(folder / "venv", with_pip=True)
         python = folder / "venv" / "bin" / "python"
+        probe = ["-m", "pip", "download", "-q", "--no-deps", "--dest", folder, "intel-opencl-rt"]
+        if subprocess.run([python, *probe]).returncode != 0:
+            print("the package index does not answer")
+            sys.exit(77)
         run(python, "-m", "pip", "install", "-q", f"{wheel}[opencl]")
         devices = json.loads(run(python, "-c", LIST, cwd=folder, env=plain))
         intel = [name for name, vendor in devices.items() if "Intel(R)" in vendor]

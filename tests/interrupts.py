@@ -130,14 +130,19 @@ CALLS: dict[str, dict[str, Call]] = {
 }
 
 
-def interrupt(call: Callable[[], object]) -> float | None:
-    """Seconds from SIGINT to the KeyboardInterrupt that ends the call; None: the call ended by itself."""
+def interrupt(call: Callable[[], object], waits: Callable[[], bool] | None = None) -> float | None:
+    """Seconds from SIGINT to the KeyboardInterrupt that ends the call; None: the call ended by itself.
+
+    The signal is sent once `waits` is true, else after a moment in which most calls have begun to wait.
+    """
     sent: list[float] = []
     main = threading.main_thread().ident
     assert main is not None
 
     def send() -> None:
-        time.sleep(random.uniform(0.02, 0.04))  # the call waits by then
+        time.sleep(random.uniform(0.02, 0.04) if waits is None else 0)
+        while not (waits is None or waits()):
+            time.sleep(0.001)
         sent.append(time.perf_counter())
         signal.pthread_kill(main, signal.SIGINT)
 

@@ -1,9 +1,11 @@
-"""Other libraries that tests exchange arrays with."""
+"""Other libraries that tests exchange arrays with, and tools that checks run."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
+import sys
 import types
 
 import pytest
@@ -22,6 +24,15 @@ def need(name: str) -> types.ModuleType:
                 f"USMPY_REQUIRE_LIBRARIES=1, and {name} cannot be imported: {error}"
             ) from error
         pytest.skip(f"{name} is not installed", allow_module_level=True)
+
+
+# What brings the tools of checks.
+DEV = f"{sys.executable} -m pip install -e '.[dev]'"
+
+
+def need_tool(name: str) -> None:
+    """A check without its tool fails."""
+    assert importlib.util.find_spec(name) is not None, f"{name} is not installed: {DEV}"
 
 
 def have(name: str, otherwise: str) -> types.ModuleType:

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from draws import seeds
 
 import usmpy
 
@@ -84,7 +85,7 @@ def views(x, chance):
     return x, axes
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_layouts(queue, seed):
     kernel = make("T x, T y", "T z, int64 k", "z = x - 2 * y; k = i + 1000000 * n", "both")
     chance = random.Random(seed)

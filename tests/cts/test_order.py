@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from draws import seeds
 
 import usmpy
 
@@ -111,7 +112,7 @@ def test_an_unordered_queue_runs_independent_tasks(device):
     queue.wait()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_random_programs_agree_with_sequential_execution(device, seed):
     chance = random.Random(seed)
     queues = [usmpy.Queue(device, in_order=chance.random() < 0.6) for _ in range(chance.randint(1, 4))]

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 from cuda_peers import until
+from draws import seeds
 
 import usmpy
 from usmpy import _core
@@ -216,7 +217,7 @@ def test_threads_launch_and_wait_in_one_queue(program, queue, pair):
     assert y.tolist() == [turns * threads] * N
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_random_loops_against_a_sequential_model(driver, device, program, seed):
     """Two queues, three arrays, short loops of each kernel, events kept or not, and reads in between."""
     rng = random.Random(seed)

@@ -11,5 +11,4 @@ def examples(few: int) -> settings:
         deadline=None,
         max_examples=int(os.environ.get("USMPY_FUZZ_EXAMPLES", few)),
         suppress_health_check=list(HealthCheck),
-        print_blob=True,
     )

@@ -2,6 +2,7 @@
 
     python tests/fuzz/run.py                          every target, for 20 seconds each
     python tests/fuzz/run.py ptx spirv --seconds 600  fuzz_ptx.c and fuzz_spirv.c, for ten minutes each
+    python tests/fuzz/run.py --seconds 0              the inputs of the corpus alone, nothing new
     python tests/fuzz/run.py ptx --input FILE         one input, such as one that a finding left
     python tests/fuzz/run.py --corpus FOLDER          begins with FOLDER/TARGET too, and adds to it
     python tests/fuzz/run.py --corpus FOLDER --merge  minimises those into tests/fuzz/corpus/TARGET.bin
@@ -45,7 +46,7 @@ def parse_arguments():
     parser.add_argument(
         "names", nargs="*", help="targets; all of them if none is given: " + ", ".join(targets)
     )
-    parser.add_argument("--seconds", type=int, default=20, help="that each target runs (default: 20)")
+    parser.add_argument("--seconds", type=int, default=20, help="that each target runs; 0: the corpus alone")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count(), help="targets at once (default: processors)"
     )
@@ -179,7 +180,8 @@ def fuzz(name, program, arguments, temporary):
     arguments.findings.mkdir(parents=True, exist_ok=True)
     prefix = f"-artifact_prefix={arguments.findings}/{name}-"
     start, used = time.monotonic(), processor_seconds()
-    done = run_program(program, [f"-max_total_time={arguments.seconds}", prefix], [folder])
+    limit = f"-max_total_time={arguments.seconds}" if arguments.seconds else "-runs=0"
+    done = run_program(program, [limit, prefix], [folder])
     wall, used = time.monotonic() - start, processor_seconds() - used
     counted = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stdout)
     executions = int(counted.group(1)) if counted else 0
@@ -220,7 +222,8 @@ def keep(name, given):
 
 def run_python(arguments):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE)]
-    return subprocess.call(command, env={**os.environ, "USMPY_FUZZ_EXAMPLES": str(arguments.python)})
+    wanted = {"USMPY_FUZZ_EXAMPLES": str(arguments.python), "USMPY_TEST_SEED": str(time.time_ns())}
+    return subprocess.call(command, env={**os.environ, **wanted})
 
 
 def main():

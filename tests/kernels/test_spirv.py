@@ -1,10 +1,7 @@
-"""The built-in kernels as SPIR-V are what their sources give; programs in OpenCL C become SPIR-V."""
+"""Programs in OpenCL C become SPIR-V."""
 
 import os
-import shutil
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -51,35 +48,6 @@ def compiler(request, monkeypatch):
 
 def words(module):
     return struct.unpack(f"<{len(module) // 4}I", module)
-
-
-def check(folder, *names, path=None):
-    command = [sys.executable, folder / "tools" / "make_spirv.py", "--check", *names]
-    environment = {**os.environ, **({} if path is None else {"PATH": path})}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
-
-
-@pytest.mark.release("it compiles all stored kernels")
-def test_the_stored_modules_match_the_sources():
-    """Byte for byte where there is the compiler that made them, else by the digests that it left."""
-    done = check(KERNELS)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert ("compiled again" in done.stdout) == ("clang-14" in COMPILERS)
-
-
-@pytest.mark.parametrize("path", [None, ""], ids=["compiled", "digests"])
-def test_a_module_that_is_stale_is_named(tmp_path, path):
-    shutil.copytree(KERNELS, tmp_path / "kernels")
-    assert check(tmp_path / "kernels", "fill", path=path).returncode == 0
-    source = tmp_path / "kernels" / "src" / "fill.cl"
-    source.write_text(source.read_text().replace("usm_fill_any", "usm_fill_some"))
-    done = check(tmp_path / "kernels", "fill", "strided", path=path)
-    assert (done.returncode, "fill.spv" in done.stdout, "strided.spv" in done.stdout) == (1, True, False)
-    (tmp_path / "kernels" / "generated" / "spirv" / "strided.spv").unlink()
-    assert "strided.spv" in check(tmp_path / "kernels", "strided", path=path).stdout
-    module = tmp_path / "kernels" / "generated" / "spirv" / "logic.spv"
-    module.write_bytes(module.read_bytes()[:-4])
-    assert "logic.spv" in check(tmp_path / "kernels", "logic", path=path).stdout
 
 
 def test_source_becomes_a_module_with_the_words_of_its_parameters(compiler):

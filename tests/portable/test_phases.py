@@ -4,9 +4,10 @@ import random
 
 import numpy as np
 import pytest
+from draws import seeds
 from host_kernels import Local, build
 
-from usmpy._compile import cache, compiler, host, portable, portable_fibers, portable_phases
+from usmpy._compile import compiler, host, portable, portable_fibers, portable_phases
 from usmpy._compile.portable_constants import CONSTANTS
 
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
@@ -141,7 +142,7 @@ kernel void {name}(global const int *x, global int *y, local int *shared)
 HELPER = "static int helper(int a, int b) { return a > b ? a - b : (b & 255) + (int)get_local_id(0); }\n"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_random_kernels(seed, monkeypatch):
     kernels = 3
     source = HELPER + "".join(Writer(100 * seed + i).kernel(f"f{i}") for i in range(kernels))
@@ -228,7 +229,3 @@ def test_stacks_that_cannot_be_had_are_no_crash():
     library = build("kernel void f(global int *x) { if (x[0]) return; barrier(1); x[0] = 1; }")
     with pytest.raises(MemoryError):
         library.f((1 << 25, 1), np.zeros(1, "i4"), local=1 << 25)
-
-
-def test_the_cache_is_the_tests_own(tmp_path_factory):
-    assert cache.folder().startswith(str(tmp_path_factory.getbasetemp()))

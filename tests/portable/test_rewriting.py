@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from draws import seeds
 from host_kernels import Local, build
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -121,7 +122,7 @@ def tokens():
     return [token.text for token in tokenize(TOKENS) if token.kind != "blank"]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_blanks_and_comments_do_not_matter(seed):
     rng = random.Random(seed)
     text = "".join(token + rng.choice(BETWEEN) for token in tokens())

@@ -23,11 +23,6 @@ HAS_LIBMVEC = platform.machine() == "x86_64" and platform.libc_ver()[0] == "glib
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("USMPY_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "kernels"))
-
-
 def words(text):
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     lines = [
@@ -264,12 +259,12 @@ def test_half_precision_rounds_after_each_operation():
 
 
 def test_an_interrupt_ends_a_build(monkeypatch, tmp_path):
-    compiler = tmp_path / "compiler"
-    compiler.write_text("#!/bin/sh\nexec sleep 60\n")
+    compiler, runs = tmp_path / "compiler", tmp_path / "runs"
+    compiler.write_text(f"#!/bin/sh\ntouch '{runs}'\nexec sleep 60\n")
     compiler.chmod(0o755)
     with monkeypatch.context() as patch:
         patch.setenv("CC", str(compiler))
-        assert interrupt(lambda: _compiler.build(SAXPY, "portable")) is not None
+        assert interrupt(lambda: _compiler.build(SAXPY, "portable"), waits=runs.exists) is not None
     assert _compiler.build(SAXPY, "portable")
 
 

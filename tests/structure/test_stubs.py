@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from libraries import need_tool
 from test_docstrings import HINTS
 
 import usmpy
@@ -214,7 +215,7 @@ def test_wrong_programs_are_refused(tmp_path):
 
 
 def test_mypy_finds_nothing_in_the_tour():
-    pytest.importorskip("rich", reason="an extra of its own: tour")
+    need_tool("rich")
     command = [sys.executable, "-m", "mypy", "--strict", "docs/examples/tour.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -225,7 +226,7 @@ def test_mypy_finds_nothing_in_the_tour():
 
 def pyright(*arguments):
     """Its output as JSON; it may report errors."""
-    pytest.importorskip("basedpyright")
+    need_tool("basedpyright")
     command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([*command, *arguments], env=environment, capture_output=True, encoding="utf-8")
@@ -234,7 +235,7 @@ def pyright(*arguments):
 
 
 def test_strict_pyright_takes_the_tour_the_stub_and_a_typed_program_and_refuses_wrong_ones(tmp_path):
-    pytest.importorskip("rich", reason="an extra of its own: tour")
+    need_tool("rich")
     (tmp_path / "good.py").write_text(GOOD)
     (tmp_path / "bad.py").write_text(SETUP + "\n".join(BAD))
     tour, stub = ROOT / "docs" / "examples" / "tour.py", ROOT / "usmpy" / "_core.pyi"

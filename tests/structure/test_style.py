@@ -1,7 +1,5 @@
 """The tree is formatted, clean to the linters, and speaks of no machine."""
 
-import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -10,13 +8,12 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from libraries import DEV, need_tool
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.not_sanitized("it reads the sources")
 
-CI = os.environ.get("USMPY_REQUIRE_LIBRARIES") == "1"
-
-# clang-format's output differs between versions: this one decides (the extra "test" brings it).
+# clang-format's output differs between versions: this one decides (the extra "dev" brings it).
 CLANG_FORMAT = "14"
 
 
@@ -28,8 +25,7 @@ def tracked(*patterns):
 
 
 def ruff(*arguments):
-    if importlib.util.find_spec("ruff") is None and not CI:
-        pytest.skip("ruff is not installed")
+    need_tool("ruff")
     return subprocess.run(
         [sys.executable, "-m", "ruff", *arguments, "."], cwd=ROOT, capture_output=True, text=True
     )
@@ -58,9 +54,7 @@ def test_python_is_formatted():
 
 def test_c_is_formatted():
     program = find_clang_format()
-    if program is None:
-        assert not CI, f"USMPY_REQUIRE_LIBRARIES=1, and there is no clang-format {CLANG_FORMAT}"
-        pytest.skip(f"there is no clang-format {CLANG_FORMAT}")
+    assert program, f"there is no clang-format {CLANG_FORMAT}: {DEV}"
     files = tracked("csrc/*.c", "csrc/*.h", "tests/*.c", "tests/*.h")
     assert len(files) > 80
     done = subprocess.run([program, "--dry-run", "-Werror", *files], cwd=ROOT, capture_output=True, text=True)

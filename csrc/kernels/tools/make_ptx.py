@@ -2,6 +2,7 @@
 
 python csrc/kernels/tools/make_ptx.py            writes them, with libnvrtc of the version below
 python csrc/kernels/tools/make_ptx.py --check    says which ones are not what the sources make today
+python csrc/kernels/tools/make_ptx.py --digests  the same by digests (made_of.py), without libnvrtc
 
 The target is an old one: drivers take it for every later device. strided, fill and sequence are modules of
 their own. A module for a cast is put together when it is first needed (csrc/core/builtin/builtin_source.c):
@@ -16,6 +17,7 @@ import sys
 from pathlib import Path
 
 import embed
+import made_of
 
 VERSION = (12, 4)
 TARGET = "compute_52"
@@ -183,8 +185,8 @@ def split_head(ptx):
     return "".join(head), "".join(line for line in lines if line not in head)
 
 
-def element(nvrtc, dst, src):
-    source = f"#define USM_DST {dst}\n#define USM_SRC {src}\n{without_spaces('cast')}{ELEMENT}"
+def element(nvrtc, dst, src, text):
+    source = f"#define USM_DST {dst}\n#define USM_SRC {src}\n{text}"
     _, rest = split_head(compile(nvrtc, source, "-rdc=true"))
     function = re.search(r"\.visible \.func usm_element.*?\n}\n", rest, re.S)
     sizes = re.findall(r"^\.visible (\.const .*usm_(?:dst|src)_size.*\n)", rest, re.M)
@@ -194,40 +196,62 @@ def element(nvrtc, dst, src):
     return "".join(sizes) + function[0].removeprefix(".visible ")
 
 
+def sources():
+    """The text and the options of each file, by its name; the elements of casts have one for all pairs."""
+    found = {name: [without_spaces(name)] for name in MODULES}
+    for variant, options in embed.OPERATIONS["modules"]().items():
+        found[variant] = [without_spaces(variant.partition(".")[0]), *options]
+    axes = "\n".join(embed.expand(embed.SOURCES / "axes.h", set())) + "\n"
+    found["head"] = found["cast"] = [re.sub(r"\bglobal\b ?", "", axes) + WALK, "-rdc=true"]
+    found["cast_elements"] = [without_spaces("cast") + ELEMENT, "-rdc=true", *TYPES]
+    return found
+
+
+def inputs():
+    """What each file is made of, by its name."""
+    common = ["{}.{}".format(*VERSION), *OPTIONS, PRELUDE]
+    return {f"{name}.ptx": [*common, *own] for name, own in sources().items()}
+
+
 def make(nvrtc):
     """{name of the file: text}"""
-    files = {name: compile(nvrtc, without_spaces(name)) for name in MODULES}
-    for variant, options in embed.OPERATIONS["modules"]().items():
-        files[variant] = compile(nvrtc, without_spaces(variant.partition(".")[0]), *options)
-    axes = "\n".join(embed.expand(embed.SOURCES / "axes.h", set())) + "\n"
-    head, walk = split_head(compile(nvrtc, re.sub(r"\bglobal\b ?", "", axes) + WALK, "-rdc=true"))
-    files["head"] = head
+    found = sources()
+    text, *_ = found.pop("cast_elements")
+    del found["head"]
+    files = {name: compile(nvrtc, *own) for name, own in found.items()}
+    files["head"], walk = split_head(files["cast"])
     files["cast"] = re.sub(r"^\.extern [^{}]*?;\n", "", walk, flags=re.M)
     pieces = [
-        f"// cast {dst} {src}\n{element(nvrtc, dst, src)}" for dst in TYPES for src in TYPES if dst != src
+        f"// cast {dst} {src}\n{element(nvrtc, dst, src, text)}"
+        for dst in TYPES
+        for src in TYPES
+        if dst != src
     ]
     files["cast_elements"] = "".join(pieces)
-    return files
+    return {f"{name}.ptx": text for name, text in files.items()}
 
 
 def main(arguments):
-    nvrtc = find_compiler()
-    if nvrtc is None:
-        version = "{}.{}".format(*VERSION)
-        raise SystemExit(
-            f"libnvrtc {version} is not installed: pip install nvidia-cuda-nvrtc-cu12=={version}.*"
-        )
-    stale = []
-    for name, text in make(nvrtc).items():
-        path = FOLDER / f"{name}.ptx"
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            stale.append(path.name)
-            if "--check" not in arguments:
-                FOLDER.mkdir(exist_ok=True)
+    if "--digests" in arguments:
+        stale = made_of.stale(FOLDER, inputs())
+    else:
+        nvrtc = find_compiler()
+        if nvrtc is None:
+            version = "{}.{}".format(*VERSION)
+            print(f"libnvrtc {version} is not installed: pip install nvidia-cuda-nvrtc-cu12=={version}.*")
+            return 77
+        made = {FOLDER / name: text for name, text in make(nvrtc).items()}
+        stale = [path.name for path, text in made.items() if not path.is_file() or path.read_text() != text]
+        if "--check" not in arguments:
+            FOLDER.mkdir(exist_ok=True)
+            for path, text in made.items():
                 path.write_text(text, encoding="utf-8")
-    if "--check" in arguments and stale:
-        raise SystemExit(f"run csrc/kernels/tools/make_ptx.py: it makes something else of {', '.join(stale)}")
+            made_of.write(FOLDER, inputs())
+            return 0
+    for name in stale:
+        print(f"{name} is not what the sources give; run csrc/kernels/tools/make_ptx.py")
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -2,18 +2,17 @@
 
 python csrc/kernels/tools/make_spirv.py            writes the modules, and made_of.txt
 python csrc/kernels/tools/make_spirv.py --check    exit status 1 if a module is not what the sources give
-python csrc/kernels/tools/make_spirv.py fill       the same for some
+python csrc/kernels/tools/make_spirv.py --digests  the same by digests (made_of.py), without a compiler
+python csrc/kernels/tools/make_spirv.py fill       one module; --check fill
 
-Writing needs clang and llvm-spirv of release 14 (Debian 12: clang-14, llvm-spirv-14), which give the same
-bytes every time; other releases give others. --check compiles again where it finds these two. Elsewhere it
-compares digests: spirv/made_of.txt has those of what each module was made of, and of the module.
+Writing and --check need clang and llvm-spirv of release 14 (Debian 12: clang-14, llvm-spirv-14), which give
+the same bytes every time; other releases give others.
 
 Casts have one module for each kind of number that a source is read as; the types are specialization
 constants, and the driver's compiler keeps the one pair that is asked for. The text of these kernels is made
 here, around the conversions of cast.cl.
 """
 
-import hashlib
 import struct
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 import embed
+import made_of
 
 FOLDER = Path(__file__).resolve().parents[1] / "generated" / "spirv"
 RELEASE = "14"
@@ -246,42 +246,35 @@ def renumbered(module):
     return struct.pack(f"<{5 + len(words)}I", *head[:3], len(numbers) + 1, head[4], *words)
 
 
-def digests(name):
-    """A line of made_of.txt; the name alone where there is no module."""
-    path = FOLDER / f"{name}.spv"
-    made_of = "\0".join([*CLANG, *MODULES[name][1], *TRANSLATE, text_of(name)]).encode()
-    parts = (made_of, path.read_bytes()) if path.is_file() else ()
-    return " ".join([name, *(hashlib.sha256(part).hexdigest() for part in parts)])
-
-
-def is_stale(name, lines, folder):
-    if digests(name) not in lines:
-        return True
-    return folder is not None and (FOLDER / f"{name}.spv").read_bytes() != make(name, folder)
+def inputs():
+    """What each file is made of, by its name."""
+    return {
+        f"{name}.spv": [*CLANG, *options, *TRANSLATE, text_of(name)] for name, (_, options) in MODULES.items()
+    }
 
 
 def main(arguments):
-    names = [name for name in arguments if name != "--check"] or list(MODULES)
-    made_of = FOLDER / "made_of.txt"
-    compiles = release("clang-14") == release("llvm-spirv-14") == RELEASE
-    with tempfile.TemporaryDirectory() as scratch:
-        if "--check" in arguments:
-            lines = made_of.read_text().splitlines()
-            stale = [name for name in names if is_stale(name, lines, Path(scratch) if compiles else None)]
-            for name in stale:
-                print(f"{name}.spv is not what the sources give; run csrc/kernels/tools/make_spirv.py")
-            print(
-                "compiled again" if compiles else "digests compared: there is no clang-14 with llvm-spirv-14"
-            )
-            return 1 if stale else 0
-        if not compiles:
-            print(f"clang-14 and llvm-spirv-14 are needed, of version {RELEASE}")
-            return 1
-        for name in names:
-            made_of.parent.mkdir(exist_ok=True)
-            (made_of.parent / f"{name}.spv").write_bytes(make(name, Path(scratch)))
-    made_of.write_text("".join(f"{digests(name)}\n" for name in MODULES))
-    return 0
+    names = [name for name in arguments if not name.startswith("--")] or list(MODULES)
+    if "--digests" in arguments:
+        stale = made_of.stale(FOLDER, inputs())
+    elif not release("clang-14") == release("llvm-spirv-14") == RELEASE:
+        print(f"clang-14 and llvm-spirv-14 are needed, of version {RELEASE}; --digests needs none")
+        return 77
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            made = {FOLDER / f"{name}.spv": make(name, Path(scratch)) for name in names}
+        stale = [
+            path.name for path, module in made.items() if not path.is_file() or path.read_bytes() != module
+        ]
+        if "--check" not in arguments:
+            FOLDER.mkdir(exist_ok=True)
+            for path, module in made.items():
+                path.write_bytes(module)
+            made_of.write(FOLDER, inputs())
+            return 0
+    for name in stale:
+        print(f"{name} is not what the sources give; run csrc/kernels/tools/make_spirv.py")
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,23 @@
+"""The seeds of random tests: the same in each run, so that a tree that passed passes again.
+
+With USMPY_TEST_SEED=N the seeds begin at N, and Hypothesis draws anew (`.ci/run --soak`).
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+FIRST = int(os.environ.get("USMPY_TEST_SEED", "0"))
+
+
+def seeds(count: int) -> range:
+    """That many seeds, for ``pytest.mark.parametrize``."""
+    return range(FIRST, FIRST + count)
+
+
+def fix_hypothesis() -> None:
+    """Makes Hypothesis draw the same examples in each run; it is called before any test is imported."""
+    settings.register_profile("usmpy", derandomize=FIRST == 0, database=None, print_blob=True)
+    settings.load_profile("usmpy")

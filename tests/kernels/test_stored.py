@@ -1,0 +1,51 @@
+"""The built-in kernels that are stored as PTX and SPIR-V are what their sources give."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KERNELS = Path(__file__).parents[2] / "csrc" / "kernels"
+pytestmark = [
+    pytest.mark.not_sanitized("it runs other programs"),
+    pytest.mark.parametrize("form", ["ptx", "spirv"]),
+]
+SUFFIXES = {"ptx": ".ptx", "spirv": ".spv"}
+
+
+def compare(folder, form, option):
+    command = [sys.executable, "-B", folder / "tools" / f"make_{form}.py", option]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_the_digests_are_those_of_the_sources_and_files(form):
+    done = compare(KERNELS, form, "--digests")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.release("it compiles all stored kernels")
+def test_the_compilers_make_the_same_again(form):
+    """Byte for byte, by the versions that the README's test command installs."""
+    done = compare(KERNELS, form, "--check")
+    if done.returncode == 77:
+        pytest.skip(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_stale_kernels_are_named(form, tmp_path):
+    folder = tmp_path / "kernels"
+    shutil.copytree(KERNELS, folder)
+    stored, suffix = folder / "generated" / form, SUFFIXES[form]
+    source = folder / "src" / "fill.cl"
+    source.write_text(source.read_text().replace("usm_fill_any", "usm_fill_some"))
+    (stored / f"strided{suffix}").unlink()
+    (stored / f"logic{suffix}").write_bytes((stored / f"logic{suffix}").read_bytes()[:-4])
+    (stored / f"nothing{suffix}").touch()
+    done = compare(folder, form, "--digests")
+    named = {line.partition(" ")[0] for line in done.stdout.splitlines()}
+    assert (done.returncode, named) == (
+        1,
+        {f"{name}{suffix}" for name in ("fill", "strided", "logic", "nothing")},
+    )
