@@ -204,6 +204,7 @@ PLACEMENT = frozenset(
         "test_event",
         "test_exchange_table",
         "test_fill",
+        "test_gates",
         "test_host_task",
         "test_launch",
         "test_launch_lifetime",
