@@ -6,6 +6,7 @@ import threading
 import time
 
 import numpy as np
+import ordering
 import pytest
 from draws import seeds
 
@@ -112,24 +113,59 @@ def test_an_unordered_queue_runs_independent_tasks(device):
     queue.wait()
 
 
-@pytest.mark.parametrize("seed", seeds(12))
-def test_random_programs_agree_with_sequential_execution(device, seed):
-    chance = random.Random(seed)
-    queues = [usmpy.Queue(device, in_order=chance.random() < 0.6) for _ in range(chance.randint(1, 4))]
-    sizes = [chance.choice([3, 1000, N]) for _ in range(4)]
-    arrays = [usmpy.zeros(n, dtype="int64", queue=chance.choice(queues), usm_type="shared") for n in sizes]
-    model = [np.zeros(n, dtype="int64") for n in sizes]
-    events = []
+class Program:
+    """Random steps on four arrays in one to four queues, and NumPy doing the same in sequence."""
 
-    def add(x, amount):
-        view = np.from_dlpack(x, device="cpu")  # waits inside a task, but never for the task itself
-        view += amount
+    def __init__(self, device, seed):
+        chance = self.chance = random.Random(seed)
+        queues = [usmpy.Queue(device, in_order=chance.random() < 0.6) for _ in range(chance.randint(1, 4))]
+        self.queues = queues
+        self.sizes = [chance.choice([3, 1000, N]) for _ in range(4)]
+        self.arrays = [
+            usmpy.zeros(n, dtype="int64", queue=chance.choice(queues), usm_type="shared") for n in self.sizes
+        ]
+        self.model = [np.zeros(n, dtype="int64") for n in self.sizes]
+        self.events = []
+        self.log = [f"seed {seed}, arrays of {self.sizes} elements"]
+        self.log += [f"  queue {i}: in_order={queue.in_order}" for i, queue in enumerate(queues)]
+        homes = [queues.index(x.queue) for x in self.arrays]
+        self.log.append(f"  queues of the arrays: {homes}")
 
-    for _ in range(120):
-        queue, i, j = chance.choice(queues), chance.randrange(4), chance.randrange(4)
-        n = min(sizes[i], sizes[j])
+    def __str__(self):
+        return "\n".join(self.log)
+
+    def run(self):
+        for at in range(120):
+            self.step(at)
+        self.log.append("  the end")
+        for array, expected in zip(self.arrays, self.model, strict=True):
+            np.testing.assert_array_equal(array.asnumpy(), expected)
+        for queue in self.queues:
+            queue.wait(PATIENCE)
+
+    def step(self, at):
+        def add(x, amount):
+            view = np.from_dlpack(x, device="cpu")  # waits inside a task, but never for the task itself
+            view += amount
+
+        chance, arrays, model, events = self.chance, self.arrays, self.model, self.events
+        queue, i, j = chance.choice(self.queues), chance.randrange(4), chance.randrange(4)
+        n = min(self.sizes[i], self.sizes[j])
         depends = chance.sample(events, min(len(events), chance.randrange(3)))
         action = chance.randrange(7)
+        names = (
+            f"fill {i}",
+            f"memcpy {i}[:{n}] from {j}[:{n}]",
+            f"copyto {i}[:{n}][::-1] from {j}[:{n}], in the queue of {i}",
+            f"host task that adds to {i}",
+            f"read an element of {i}",
+            f"assign {i}[1:3], in its queue",
+            f"memcpy {i}[:{n}] from the host",
+        )
+        after = [events.index(event) for event in depends] if action in (0, 1, 3) else []
+        self.log.append(
+            f"  step {at}: {names[action]}; queue {self.queues.index(queue)}, after events {after}"
+        )
         if action == 0:
             value = chance.randrange(1000)
             events.append(queue.fill(arrays[i], value, depends=depends))
@@ -145,7 +181,7 @@ def test_random_programs_agree_with_sequential_execution(device, seed):
             events.append(queue.host_task(add, arrays[i], amount, depends=depends))
             model[i] += amount
         elif action == 4:
-            index = chance.randrange(sizes[i])
+            index = chance.randrange(self.sizes[i])
             assert arrays[i][index].item() == model[i][index]
         elif action == 5:
             arrays[i][1:3] = chance.randrange(50)
@@ -155,10 +191,17 @@ def test_random_programs_agree_with_sequential_execution(device, seed):
             events.append(queue.memcpy(arrays[i], source, n * 8))
             model[i][:n] = source
             del source
-    for array, expected in zip(arrays, model, strict=True):
-        np.testing.assert_array_equal(array.asnumpy(), expected)
-    for queue in queues:
-        queue.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("seed", seeds(12))
+def test_random_programs_agree_with_sequential_execution(device, seed):
+    program = Program(device, seed)
+    try:
+        program.run()
+    except AssertionError as error:
+        again = ordering.explain(Program(device, seed).run)
+        error.args = (f"{error}\n{program}\n{again}",)
+        raise
 
 
 # Failed work.

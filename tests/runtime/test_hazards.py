@@ -1,8 +1,8 @@
 """Random programs over views of shared blocks, on several queues, against NumPy doing the same in sequence.
 
 USMPY_HAZARD_PROGRAMS says how many programs a test runs (unless it does: 10,000 on the host, a share of
-them elsewhere), USMPY_HAZARD_SEED
-with which one it begins: a failure names its seed.
+them elsewhere), USMPY_HAZARD_SEED with which one it begins. A failure names the seed, all steps with their
+queues and views, and the tasks that met when the program is run again under a trace.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import threading
 
 import backends
 import numpy as np
+import ordering
 import pytest
 
 import usmpy
@@ -37,7 +38,8 @@ def device_of(name):
 class Block:
     """One allocation and its model, seen from one or more queues of its place."""
 
-    def __init__(self, chance, queues, n, dtype):
+    def __init__(self, name, log, chance, queues, n, dtype):
+        self.name, self.log = name, log
         self.model = np.arange(n, dtype=dtype) % 100
         first = usmpy.asarray(self.model, queue=queues[0], copy=True)
         self.arrays = [first, *(first.to_device(queue) for queue in queues[1:])]
@@ -46,10 +48,26 @@ class Block:
     def run(self, n):
         """The same n neighbours: of a random array, and of the model."""
         at = self.chance.randint(0, self.model.size - n)
-        return self.chance.choice(self.arrays)[at : at + n], self.model[at : at + n]
+        seen_from = self.chance.randrange(len(self.arrays))
+        self.log.append((self, seen_from, self.model[at : at + n]))
+        return self.arrays[seen_from][at : at + n], self.model[at : at + n]
 
     def view(self, shape):
-        """A random view of this shape: with steps, reversed, transposed."""
+        """A random view of this shape."""
+        x, model = self.strided_view(shape)
+        self.log[-1] = (*self.log[-1][:2], model)
+        return x, model
+
+    def text(self, seen_from, model):
+        """A view of the log."""
+        at = (model.ctypes.data - self.model.ctypes.data) // model.itemsize
+        strides = tuple(stride // model.itemsize for stride in model.strides)
+        return (
+            f"    {self.name}[{at}] shape {model.shape} strides {strides} in queue {seen_from} of {self.name}"
+        )
+
+    def strided_view(self, shape):
+        """With steps, reversed, transposed."""
         chance, size = self.chance, self.model.size
         if len(shape) == 1:
             n = shape[0]
@@ -73,11 +91,14 @@ class Program:
 
     def __init__(self, seed, groups):
         chance = self.chance = random.Random(seed)
-        self.text = [f"seed {seed}"]
+        self.seed = seed
+        self.log = []  # names of steps, each followed by the views that it drew
         n = 40_000 if chance.random() < 0.02 else chance.choice((7, 40, 300))
         dtypes = ("int32", "float32")
         self.groups = [[chance.choice(pair) for pair in queues] for queues in groups]
-        self.blocks = [Block(chance, self.groups[i % len(groups)], n, dtypes[i]) for i in range(2)]
+        self.blocks = [
+            Block("ab"[i], self.log, chance, self.groups[i % len(groups)], n, dtypes[i]) for i in range(2)
+        ]
         self.queues = [queue for queues in self.groups for queue in queues]
         self.n = n
         self.events = []
@@ -166,6 +187,12 @@ class Program:
     STEPS = (copyto, copyto, copyto, memcpy, memcpy, fill, assign, assign_view, take_away, barrier, read)
 
     def run(self):
+        try:
+            self.run_steps()
+        finally:
+            self.open()
+
+    def run_steps(self):
         chance = self.chance
         gated, opens = chance.random() < 0.1, chance.randint(4, 10)
         for i in range(12):
@@ -174,11 +201,20 @@ class Program:
             if i == opens:
                 self.open()
             step = chance.choice(self.STEPS)
-            self.text.append(step.__name__)
+            self.log.append(f"  step {i}: {step.__name__}")
             step(self)
         self.open()
         for block in self.blocks:
             np.testing.assert_array_equal(chance.choice(block.arrays).asnumpy(), block.model)
+
+    def __str__(self):
+        lines = [f"seed {self.seed}, {self.n} elements"]
+        for block in self.blocks:
+            queues = [f"{x.queue.device.filter_string} in_order={x.queue.in_order}" for x in block.arrays]
+            lines.append(f"  queues of {block.name}: {', '.join(queues)}")
+        for entry in self.log:
+            lines.append(entry if isinstance(entry, str) else entry[0].text(*entry[1:]))
+        return "\n".join(lines)
 
 
 def run_programs(groups, count):
@@ -186,11 +222,10 @@ def run_programs(groups, count):
         program = Program(seed, groups)
         try:
             program.run()
-        except BaseException as error:
-            error.args = (f"{error}\nin the program {', '.join(program.text)}",)
+        except Exception as error:
+            again = ordering.explain(Program(seed, groups).run)
+            error.args = (f"{error}\n{program}\n{again}",)
             raise
-        finally:
-            program.open()
     for queue in {queue for queues in groups for pair in queues for queue in pair}:
         queue.wait(PATIENCE)
 
