@@ -24,15 +24,19 @@ def _watchdog():
 
 
 def run(workers):
+    """Each worker again and again in a thread of its own, whose number is its seed."""
     failures = []
     deadline = time.monotonic() + SECONDS
 
     def body(worker, seed):
         chance = random.Random(seed)
+        step = 0
         try:
             while time.monotonic() < deadline and not failures:
                 worker(chance)
+                step += 1
         except BaseException as error:
+            error.args = (f"{error}\nin step {step} of {worker.__name__}, seed {seed}",)
             failures.append(error)
 
     threads = [threading.Thread(target=body, args=(worker, seed)) for seed, worker in enumerate(workers)]
@@ -51,6 +55,7 @@ def test_eight_threads_of_everything():
     shared_queues = [usmpy.Queue("host", in_order=i != 1) for i in range(3)]
     shared = usmpy.zeros(20_000, dtype="int64", queue=shared_queues[0], usm_type="shared")
     shared.wait()
+    filled = []  # the queue of each fill of the shared memory, of all of it
 
     def exchange(chance):
         n = np.arange(chance.randrange(1, 500))
@@ -63,15 +68,21 @@ def test_eight_threads_of_everything():
 
     def submit(chance):
         queue = chance.choice(shared_queues)
-        value = chance.randrange(1000)
-        event = queue.fill(shared, value)
+        filled.append(f"queue {shared_queues.index(queue)}, in_order={queue.in_order}")
+        event = queue.fill(shared, len(filled) << 32)
         queue.host_task(lambda x: np.from_dlpack(x).__iadd__(1), shared)
         if chance.random() < 0.2:
             event.wait()
 
     def read(chance):
-        values = shared.asnumpy()
-        assert (values == values[0]).all()  # every write is of the whole array
+        values = set(shared.asnumpy().tolist())
+        if len(values) != 1:  # every write is of the whole array
+            raise AssertionError(f"tasks that met: {', '.join(writer(value) for value in sorted(values))}")
+
+    def writer(value):
+        n, added = value >> 32, value & 0xFFFFFFFF
+        fill = f"fill {n} ({filled[n - 1]})" if n else "the zeros"
+        return f"{fill} and {added} host tasks that add 1"
 
     def queues(chance):
         queue = usmpy.Queue("host", in_order=chance.random() < 0.5, profiling=chance.random() < 0.5)
