@@ -5,6 +5,29 @@
 #include <stdlib.h>
 #include <time.h>
 
+_Thread_local long check_step;
+_Thread_local uint64_t check_seed;
+
+void check_print_step(void)
+{
+    if (check_seed != 0) {
+        fprintf(stderr, " (step %ld, seed %#" PRIx64 ")", check_step, check_seed);
+    }
+    fprintf(stderr, "\n");
+}
+
+size_t check_difference(const void *got, const void *wanted, size_t n)
+{
+    size_t i = 0;
+    if (memcmp(got, wanted, n) == 0) {
+        return n;
+    }
+    while (((const char *)got)[i] == ((const char *)wanted)[i]) {
+        i++;
+    }
+    return i;
+}
+
 void watchdog(unsigned seconds)
 {
     alarm(seconds);

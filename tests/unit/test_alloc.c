@@ -232,6 +232,7 @@ static void *blocks_come_and_go(void *argument)
     uint64_t seed = (uint64_t)(uintptr_t)argument;
     usm_alloc *allocs[MANY] = {NULL};
     for (long round = 0; round < scaled(4000); round++) {
+        CHECK_STEP(round, seed);
         usm_alloc **at = &allocs[random_below(&seed, MANY)];
         usm_error error;
         usm_block block;

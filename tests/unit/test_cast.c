@@ -91,6 +91,7 @@ static void rounding(void)
 {
     uint64_t seed = 11;
     for (long i = 0; i < scaled(300000); i++) {
+        CHECK_STEP(i, seed);
         uint64_t bits = random_next(&seed);
         float f = as_float((uint32_t)bits);
         double d;
@@ -378,6 +379,7 @@ static void every_pair(void)
     char *src = malloc(N * 16), *dst = malloc(N * 16 + 1);
     char *wide_src = malloc(N * 19 + 1), *wide_dst = malloc(N * 21 + 1);
     for (usm_dtype from = 0; from < USM_COMPUTED_DTYPES; from++) {
+        CHECK_STEP(from, seed);
         make_values(&seed, from, src);
         int size = usm_dtype_table[from].itemsize;
         for (int i = 0; i < N; i++) {
@@ -390,7 +392,7 @@ static void every_pair(void)
             row(wide_dst + 1, wide_src + 1, N, 21, 19);
             for (int i = 0; i < N; i++) {
                 check_element(to, from, dst + i * to_size, src + i * size);
-                CHECK(memcmp(wide_dst + 1 + i * 21, dst + i * to_size, (size_t)to_size) == 0);
+                CHECK_SAME(wide_dst + 1 + i * 21, dst + i * to_size, (size_t)to_size);
             }
             /* One element read again and again, as a broadcast does. */
             row(dst, src + 7 * size, 10, to_size, 0);
@@ -416,6 +418,7 @@ static void in_place(void)
             if (size != usm_dtype_table[to].itemsize) {
                 continue;
             }
+            CHECK_STEP(from * USM_COMPUTED_DTYPES + to, seed);
             make_values(&seed, from, values);
             memcpy(old, values, (size_t)(N * size));
             usm_cpu_cast_row(to, from)(values, values, N, size, size);
@@ -433,6 +436,7 @@ static void safe_casts_keep_every_value(void)
     uint64_t seed = 14;
     char *values = malloc(N * 16);
     for (usm_dtype from = 0; from < USM_COMPUTED_DTYPES; from++) {
+        CHECK_STEP(from, seed);
         make_values(&seed, from, values);
         for (usm_dtype to = 0; to < USM_COMPUTED_DTYPES; to++) {
             char there[16], back[16];

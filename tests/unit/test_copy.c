@@ -64,6 +64,7 @@ static void random_layouts(bool overlapping)
     memset(a->pointer, 0, VIEW_BUFFER);
     memset(b->pointer, 0, VIEW_BUFFER);
     for (long round = 0; round < scaled(6000); round++) {
+        CHECK_STEP(round, seed);
         random_view dst, src;
         int ndim = random_shape(&seed, shape);
         const usm_dtype *pair = pairs[random_below(&seed, sizeof pairs / sizeof *pairs)];
@@ -97,7 +98,7 @@ static void random_layouts(bool overlapping)
         } else {
             CHECK_EQ(wait_alloc(b, USM_READ_WRITE), USM_OK);
         }
-        CHECK(memcmp(wanted, b->pointer, VIEW_BUFFER) == 0);
+        CHECK_SAME(b->pointer, wanted, VIEW_BUFFER);
     }
     free(wanted);
     free(third);
@@ -126,6 +127,7 @@ static void fills_of_random_layouts(void)
     int64_t shape[VIEW_AXES];
     memset(alloc->pointer, 0, VIEW_BUFFER);
     for (long round = 0; round < scaled(4000); round++) {
+        CHECK_STEP(round, seed);
         random_view dst;
         int ndim = random_shape(&seed, shape);
         usm_dtype dtype = pairs[random_below(&seed, sizeof pairs / sizeof *pairs)][0];
@@ -140,7 +142,7 @@ static void fills_of_random_layouts(void)
         usm_event *event;
         CHECK_OK(usm_fill_submit(queue, &dst.view, value, &event, &error));
         expect_end(event, USM_EVENT_COMPLETE);
-        CHECK(memcmp(wanted, alloc->pointer, VIEW_BUFFER) == 0);
+        CHECK_SAME(alloc->pointer, wanted, VIEW_BUFFER);
     }
     free(wanted);
     usm_alloc_release(alloc);
@@ -154,6 +156,7 @@ static void plans(void)
     usm_alloc *alloc = new_alloc(VIEW_BUFFER);
     int64_t shape[VIEW_AXES];
     for (int round = 0; round < 20000; round++) {
+        CHECK_STEP(round, seed);
         random_view dst, src;
         usm_plan plan;
         int ndim = random_shape(&seed, shape);
@@ -236,6 +239,7 @@ static void large_layouts(void)
     };
     uint64_t seed = 9;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_STEP((long)i, seed);
         const int64_t shape[] = {ROWS, COLUMNS}, strides[] = {COLUMNS, 1};
         int size = usm_dtype_table[cases[i].from].itemsize, to_size = usm_dtype_table[cases[i].to].itemsize;
         fill_bytes(&seed, a->pointer, ROWS * (COLUMNS + 4) * 8);
@@ -249,7 +253,7 @@ static void large_layouts(void)
         char wanted[16];
         for (int64_t n = 0; n < ROWS * COLUMNS; n++) {
             convert(cases[i].to, wanted, cases[i].from, view_element(&src, n));
-            CHECK(memcmp(wanted, (char *)b->pointer + n * to_size, (size_t)to_size) == 0);
+            CHECK_SAME((char *)b->pointer + n * to_size, wanted, (size_t)to_size);
         }
     }
     usm_alloc_release(a);

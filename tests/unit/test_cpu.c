@@ -37,7 +37,7 @@ static void large_copies(void)
             memset(dst + offset, 0, nbytes);
             memset(dst + offset + nbytes, '#', GUARD);
             usm_cpu_copy(dst + offset, src + from, nbytes, 1 + k % 4);
-            CHECK(memcmp(dst + offset, src + from, nbytes) == 0);
+            CHECK_SAME(dst + offset, src + from, nbytes);
             check_guards(dst, offset, nbytes);
         }
     }
@@ -57,7 +57,7 @@ static void large_copies_that_overlap(void)
         memcpy(wanted, buffer, most);
         memmove(wanted + to, wanted + from, LARGE);
         usm_cpu_copy(buffer + to, buffer + from, LARGE, 4);
-        CHECK(memcmp(buffer, wanted, most) == 0);
+        CHECK_SAME(buffer, wanted, most);
     }
     free(buffer);
     free(wanted);

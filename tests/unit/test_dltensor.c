@@ -307,6 +307,7 @@ static void random_tensors(void)
     uint64_t seed = 0x5eed;
     long taken = 0, count = scaled(300000);
     for (long i = 0; i < count; i++) {
+        CHECK_STEP(i, seed);
         int64_t shape[8], strides[8], got_shape[8], got_strides[8], low, high;
         for (int k = 0; k < 8; k++) {
             shape[k] = random_number(&seed);

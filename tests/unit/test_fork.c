@@ -55,7 +55,7 @@ static void use_queue(usm_queue *queue)
         CHECK_OK(usm_queue_submit(queue, &submission, NULL, &error));
         expect_end(submit_access(queue, task_count, &ran, dst, USM_READ), USM_EVENT_COMPLETE);
         CHECK_EQ(wait_alloc(dst, USM_READ), USM_OK);
-        CHECK(memcmp(dst->pointer, src->pointer, sizes[i]) == 0);
+        CHECK_SAME(dst->pointer, src->pointer, sizes[i]);
     }
     CHECK_EQ(ran, 3);
     CHECK_EQ(wait_queue(queue), USM_OK);

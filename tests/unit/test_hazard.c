@@ -467,6 +467,7 @@ static usm_status task_step(void *argument, usm_error *error)
 }
 
 typedef struct program {
+    uint64_t seed;
     size_t words;
     usm_alloc *allocs[ALLOCS];
     uint64_t *model[ALLOCS];
@@ -474,7 +475,42 @@ typedef struct program {
     usm_event *events[STEPS];
     bool failed[STEPS];
     step steps[STEPS], model_steps[STEPS];
+    char texts[STEPS][160];
 } program;
+
+/* For a check that fails: what each step did, in which queue, to which memory. */
+static void describe(program *program, int at, int queue, const usm_command *command,
+                     const usm_access *accesses, const int *which, int n, const usm_wait *waits,
+                     const int *waited, int n_waits)
+{
+    static const char *const kinds[] = {[USM_COMMAND_COPY] = "copy",
+                                        [USM_COMMAND_FILL] = "fill",
+                                        [USM_COMMAND_BARRIER] = "barrier",
+                                        [USM_COMMAND_HOST] = "host task"};
+    static const char *const modes[] = {"", "reads", "writes", "reads and writes"}, *const names[] = {
+                                                                                        "ordered",
+                                                                                        "unordered", "other"};
+    char *text = program->texts[at];
+    size_t size = sizeof program->texts[at], used = 0;
+    used += (size_t)snprintf(text, size, "%s in queue %s%s:", kinds[command->kind], names[queue],
+                             program->steps[at].fails ? ", which fails" : "");
+    for (int i = 0; i < n && used < size; i++) {
+        used += (size_t)snprintf(text + used, size - used, " %s %d", modes[accesses[i].mode], which[i]);
+    }
+    for (int i = 0; i < n_waits && used < size; i++) {
+        used += (size_t)snprintf(text + used, size - used, ", %s step %d", waits[i].data ? "needs" : "after",
+                                 waited[i]);
+    }
+}
+
+static void print_program(const program *program)
+{
+    fprintf(stderr, "the program with seed %" PRIu64 ", of %zu words:\n", program->seed, program->words);
+    for (int at = 0; at < STEPS; at++) {
+        fprintf(stderr, "  step %d%s: %s\n", at, program->failed[at] ? " (fails or is skipped)" : "",
+                program->texts[at]);
+    }
+}
 
 /* The model's side of any step: true when it runs. */
 static bool model_runs(program *program, int at, const usm_access *accesses, const int *which, int n,
@@ -499,7 +535,7 @@ static bool model_runs(program *program, int at, const usm_access *accesses, con
 static void run_step(program *program, uint64_t *seed, int at, bool with_failures)
 {
     usm_queue *queues[] = {ordered, unordered, other};
-    usm_queue *queue = queues[random_below(seed, 3)];
+    int queue = (int)random_below(seed, 3);
     usm_command command;
     usm_access accesses[MOST_ARGUMENTS];
     usm_wait waits[2];
@@ -569,12 +605,45 @@ static void run_step(program *program, uint64_t *seed, int at, bool with_failure
                                        .waits = waits,
                                        .n_waits = (size_t)n_waits};
     usm_error error;
-    CHECK_OK(usm_queue_submit(queue, &submission, &program->events[at], &error));
+    describe(program, at, queue, &command, accesses, which, n, waits, waited, n_waits);
+    CHECK_OK(usm_queue_submit(queues[queue], &submission, &program->events[at], &error));
+}
+
+/* What a task left in memory, or how it ended, is not what the model says. */
+static void check_model(const program *program)
+{
+    for (int at = 0; at < STEPS; at++) {
+        usm_event_state wanted = program->failed[at] ? USM_EVENT_ERROR : USM_EVENT_COMPLETE;
+        usm_error error;
+        CHECK_OK(usm_event_wait_end(program->events[at], INT64_MAX, NULL, NULL, &error));
+        if (usm_event_get_state(program->events[at]) != wanted) {
+            print_program(program);
+            CHECK_FAIL("step %d ended in state %d", at, usm_event_get_state(program->events[at]));
+        }
+    }
+    for (int i = 0; i < ALLOCS; i++) {
+        /* All of them before the first failure is retrieved: they may share one. */
+        if (usm_alloc_is_clean(program->allocs[i]) == program->spoiled[i]) {
+            print_program(program);
+            CHECK_FAIL("memory %d is %sclean", i, program->spoiled[i] ? "" : "not ");
+        }
+    }
+    for (int i = 0; i < ALLOCS; i++) {
+        size_t nbytes = program->words * 8;
+        wait_alloc(program->allocs[i], USM_READ);
+        if (!program->spoiled[i] &&
+            check_difference(program->allocs[i]->pointer, program->model[i], nbytes) != nbytes) {
+            print_program(program);
+            fprintf(stderr, "memory %d:\n", i);
+            CHECK_SAME(program->allocs[i]->pointer, program->model[i], nbytes);
+        }
+    }
 }
 
 static void run_program(uint64_t seed, bool with_failures)
 {
     static program program;
+    program.seed = seed;
     make_queues();
     /* Large enough that copies go to the queue's threads, in every fourth program. */
     program.words = seed % 4 == 0 ? 10000 : 64;
@@ -587,17 +656,11 @@ static void run_program(uint64_t seed, bool with_failures)
     for (int at = 0; at < STEPS; at++) {
         run_step(&program, &seed, at, with_failures);
     }
+    check_model(&program);
     for (int at = 0; at < STEPS; at++) {
-        expect_end(program.events[at], program.failed[at] ? USM_EVENT_ERROR : USM_EVENT_COMPLETE);
+        usm_event_release(program.events[at]);
     }
     for (int i = 0; i < ALLOCS; i++) {
-        /* All of them before the first failure is retrieved: they may share one. */
-        CHECK_EQ(usm_alloc_is_clean(program.allocs[i]), !program.spoiled[i]);
-    }
-    for (int i = 0; i < ALLOCS; i++) {
-        wait_alloc(program.allocs[i], USM_READ);
-        CHECK(program.spoiled[i] ||
-              memcmp(program.allocs[i]->pointer, program.model[i], program.words * 8) == 0);
         usm_alloc_release(program.allocs[i]);
         free(program.model[i]);
     }

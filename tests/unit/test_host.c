@@ -41,7 +41,7 @@ static void large_copies_of_several_queues(void)
         }
         for (int i = 0; i < QUEUES; i++) {
             CHECK_EQ(wait_alloc(dst[i], USM_READ_WRITE), USM_OK);
-            CHECK(memcmp(dst[i]->pointer, src->pointer, nbytes) == 0);
+            CHECK_SAME(dst[i]->pointer, src->pointer, nbytes);
         }
     }
     for (int i = 0; i < QUEUES; i++) {

@@ -56,6 +56,7 @@ static void moves_reach_every_element(void)
         src[i] = (char)random_next(&seed);
     }
     for (long round = 0; round < scaled(3000); round++) {
+        CHECK_STEP(round, seed);
         usm_dtype dtype = of_size[random_below(&seed, 5)];
         int size = usm_dtype_table[dtype].itemsize;
         int ndim = (int)random_below(&seed, random_below(&seed, 4) == 0 ? MOST : 4);
@@ -111,7 +112,7 @@ static void moves_reach_every_element(void)
             check_range(&range, device);
             run_launch(&plan, &launch);
         }
-        CHECK(memcmp(dst, wanted, BUFFER) == 0);
+        CHECK_SAME(dst, wanted, BUFFER);
     }
     CHECK(wide > 0 && narrow > 0 && many > 0);
     free(src);

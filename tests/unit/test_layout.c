@@ -113,6 +113,7 @@ static void normalised_strides_and_contiguity(void)
 {
     uint64_t seed = 1;
     for (int round = 0; round < 20000; round++) {
+        CHECK_STEP(round, seed);
         random_layout layout = make(&seed, 0);
         bool is_c = true, is_f = true;
         for (int64_t n = 0; n < layout.size; n++) {
@@ -147,6 +148,7 @@ static void spans(void)
 {
     uint64_t seed = 2;
     for (int round = 0; round < 20000; round++) {
+        CHECK_STEP(round, seed);
         random_layout layout = make(&seed, 0);
         int64_t low = 0, high = 0, got_low, got_high;
         for (int64_t n = 0; n < layout.size; n++) {
@@ -199,6 +201,7 @@ static void spans_in_the_address_space_and_in_blocks(void)
     uint64_t seed = 5;
     long within = 0, addressable = 0;
     for (int round = 0; round < 1000000; round++) {
+        CHECK_STEP(round, seed);
         const char *first = (const char *)(uintptr_t)edge(&seed),
                    *base = (const char *)(uintptr_t)edge(&seed);
         int64_t low = -(int64_t)(edge(&seed) >> 1), high = (int64_t)(edge(&seed) >> 1);
@@ -255,6 +258,7 @@ static void reshapes(void)
     uint64_t seed = 3;
     int possible = 0;
     for (int round = 0; round < 40000; round++) {
+        CHECK_STEP(round, seed);
         random_layout old = make(&seed, 1);
         int64_t shape[6], wanted[6], got[6];
         int ndim = shape_of_size(&seed, old.size, shape);

@@ -124,7 +124,7 @@ static bool relate(usm_relation relation, double a, double b)
 static void expect(bench *bench)
 {
     CHECK_EQ(wait_alloc(bench->dst, USM_READ_WRITE), USM_OK);
-    CHECK(memcmp(bench->wanted, bench->dst->pointer, VIEW_BUFFER) == 0);
+    CHECK_SAME(bench->dst->pointer, bench->wanted, VIEW_BUFFER);
 }
 
 static char *wanted_at(bench *bench, const usm_view *dst, int64_t i)
@@ -142,6 +142,7 @@ static void comparisons(void)
     bench bench;
     begin(&bench, 11);
     for (long round = 0; round < scaled(3000); round++) {
+        CHECK_STEP(round, bench.seed);
         random_view dst, a, b;
         int64_t shape[VIEW_AXES];
         int ndim = random_shape(&bench.seed, shape);
@@ -177,6 +178,7 @@ static void truth_values(void)
     bench bench;
     begin(&bench, 12);
     for (long round = 0; round < scaled(1500); round++) {
+        CHECK_STEP(round, bench.seed);
         random_view dst, a;
         int64_t shape[VIEW_AXES];
         int ndim = random_shape(&bench.seed, shape);
@@ -202,6 +204,7 @@ static void tables_of_truth_values(void)
     bench bench;
     begin(&bench, 13);
     for (long round = 0; round < scaled(1500); round++) {
+        CHECK_STEP(round, bench.seed);
         random_view dst, a, b;
         int64_t shape[VIEW_AXES];
         int ndim = random_shape(&bench.seed, shape);
@@ -291,6 +294,7 @@ static void choices(void)
     bench bench;
     begin(&bench, 15);
     for (long round = 0; round < scaled(1500); round++) {
+        CHECK_STEP(round, bench.seed);
         random_view dst, views[3];
         int64_t shape[VIEW_AXES];
         int ndim = random_shape(&bench.seed, shape);

@@ -78,6 +78,7 @@ static void masks(void)
     uint64_t seed = 21;
     int64_t shape[VIEW_AXES], steps[VIEW_AXES];
     for (long round = 0; round < scaled(1000); round++) {
+        CHECK_STEP(round, seed);
         random_view mask;
         int ndim = random_shape(&seed, shape);
         random_view_make(&mask, &seed, memory, dtypes[round % 2], ndim, shape, true);
@@ -172,6 +173,7 @@ static void reductions(void)
     uint64_t seed = 22;
     int64_t shape[VIEW_AXES];
     for (long round = 0; round < scaled(3000); round++) {
+        CHECK_STEP(round, seed);
         random_view src;
         int ndim = random_shape(&seed, shape);
         random_view_make(&src, &seed, memory, dtypes[round % 3], ndim, shape, true);
@@ -281,6 +283,7 @@ static void elements_by_index(void)
     uint64_t seed = 23;
     int64_t shape[VIEW_AXES], from[VIEW_AXES], along[VIEW_AXES], compact[VIEW_AXES];
     for (long round = 0; round < scaled(2000); round++) {
+        CHECK_STEP(round, seed);
         random_view x;
         int ndim = random_shape(&seed, shape);
         usm_dtype dtype = dtypes[random_below(&seed, 5)], type = round % 2 ? USM_INT64 : USM_INT32;
@@ -319,7 +322,7 @@ static void elements_by_index(void)
             for (int a = 0; a < ndim; a++) {
                 wanted += index_of(&dst, i, a) * from[a] * (int64_t)size;
             }
-            CHECK(memcmp(view_element(&dst, i), wanted, size) == 0);
+            CHECK_SAME(view_element(&dst, i), wanted, size);
         }
     }
     usm_alloc_release(memory);
@@ -410,6 +413,7 @@ static void repetitions(void)
         ((uint64_t *)memory->pointer)[i] = random_next(&seed);
     }
     for (long round = 0; round < scaled(3000); round++) {
+        CHECK_STEP(round, seed);
         random_view x;
         int ndim = random_shape(&seed, shape), what = (int)(round % 3), n = 0, axes[VIEW_AXES];
         random_view_make(&x, &seed, memory, USM_INT32, ndim, shape, true);
@@ -443,7 +447,7 @@ static void repetitions(void)
                 }
                 wanted += at * x.strides[a] * 4;
             }
-            CHECK(memcmp(view_element(&dst, i), wanted, 4) == 0);
+            CHECK_SAME(view_element(&dst, i), wanted, 4);
         }
     }
     usm_alloc_release(memory);

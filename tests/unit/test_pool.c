@@ -184,6 +184,7 @@ static void *churn(void *argument)
     uint64_t seed = (uint64_t)(intptr_t)argument + 1;
     usm_alloc *held[8] = {NULL};
     for (long i = 0; i < scaled(30000); i++) {
+        CHECK_STEP(i, seed);
         size_t slot = random_below(&seed, 8), block;
         if (held[slot] != NULL) {
             CHECK_EQ(*(int64_t *)held[slot]->pointer, (intptr_t)argument);

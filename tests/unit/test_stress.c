@@ -48,6 +48,8 @@ static void check_uniform(const int32_t *words, int n)
 
 /* What one task needs, and releases. */
 typedef struct work {
+    long step; /* that submitted it, for a check that fails */
+    uint64_t seed;
     int n;
     int32_t *words[COUNTED];
     usm_event *before; /* of an earlier submission */
@@ -58,6 +60,8 @@ static work *new_work(void)
 {
     work *work = calloc(1, sizeof *work);
     CHECK(work != NULL);
+    work->step = check_step;
+    work->seed = check_seed;
     return work;
 }
 
@@ -128,6 +132,7 @@ static usm_status add_one(void *argument, usm_error *error)
 {
     work *work = argument;
     (void)error;
+    CHECK_STEP(work->step, work->seed);
     for (int k = 0; k < work->n; k++) {
         check_uniform(work->words[k], WORDS);
         for (int i = 0; i < WORDS; i++) {
@@ -142,6 +147,7 @@ static usm_status look(void *argument, usm_error *error)
 {
     work *work = argument;
     (void)error;
+    CHECK_STEP(work->step, work->seed);
     check_uniform(work->words[0], work->n);
     free(work);
     return USM_OK;
@@ -298,7 +304,7 @@ static usm_status combine(void *argument, usm_error *error)
 static void check_own(own *own, int a)
 {
     CHECK_EQ(wait_alloc(own->allocs[a], USM_READ), USM_OK);
-    CHECK(memcmp(own->allocs[a]->pointer, own->model[a], sizeof own->model[a]) == 0);
+    CHECK_SAME(own->allocs[a]->pointer, own->model[a], sizeof own->model[a]);
 }
 
 static void step_own(own *own, uint64_t *seed)
@@ -359,6 +365,7 @@ static void *one_thread(void *argument)
         memset(own.allocs[a]->pointer, 0, sizeof own.model[a]);
     }
     for (long step = scaled(8000); step > 0; step--) {
+        CHECK_STEP(step, seed);
         switch (random_below(&seed, 16)) {
             case 0:
                 come_and_go(&seed);

@@ -454,6 +454,7 @@ static void *submit_bursts(void *argument)
 {
     uint64_t seed = (uint64_t)(intptr_t)argument;
     for (long round = scaled(ROUNDS); round > 0; round--) {
+        CHECK_STEP(round, seed);
         usm_worker *own = new_worker(1 + (unsigned)random_below(&seed, 3), NULL);
         for (int i = 0; i < JOBS; i++) {
             burst *first = malloc(sizeof *first), *next = malloc(sizeof *next);
