@@ -2,7 +2,10 @@
 
 #include "core/device/registry.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 
 _Thread_local long check_step;
@@ -31,6 +34,33 @@ size_t check_difference(const void *got, const void *wanted, size_t n)
 void watchdog(unsigned seconds)
 {
     alarm(seconds);
+}
+
+void expect_abort(void (*misuse)(void), const char *text)
+{
+    char output[1000];
+    size_t used = 0;
+    ssize_t n;
+    int ends[2], status;
+    CHECK_EQ(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        dup2(ends[1], STDERR_FILENO);
+        misuse();
+        _exit(0);
+    }
+    close(ends[1]);
+    while ((n = read(ends[0], output + used, sizeof output - 1 - used)) > 0) {
+        used += (size_t)n;
+    }
+    close(ends[0]);
+    output[used] = '\0';
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT || strstr(output, text) == NULL) {
+        CHECK_FAIL("the child ended with status %#x and said \"%s\", not \"%s\"", (unsigned)status, output,
+                   text);
+    }
 }
 
 long scaled(long count)

@@ -20,6 +20,12 @@
  * need their own. */
 void watchdog(unsigned seconds);
 
+/*
+ * Runs the function in a child, which must end by abort(), after a message that holds the text: what builds
+ * for tests do where a lock or a count is misused.
+ */
+void expect_abort(void (*misuse)(void), const char *text);
+
 /* Loops of threads and randomised programs run `count` times this, a percentage from USM_TEST_SCALE. */
 long scaled(long count);
 

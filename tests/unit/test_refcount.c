@@ -34,6 +34,90 @@ static void immortal(void)
     CHECK_EQ(refs.value, USM_IMMORTAL);
 }
 
+typedef struct object {
+    usm_refcount refs;
+} object;
+
+static object *new_object(int32_t counts)
+{
+    static object one;
+    usm_refcount_init(&one.refs, counts);
+    return &one;
+}
+
+static void release_after_the_last(void)
+{
+    object *thing = new_object(1);
+    CHECK(usm_refcount_down(&thing->refs));
+    usm_refcount_down(&thing->refs);
+}
+
+static void release_after_the_only_one(void)
+{
+    object *thing = new_object(1);
+    CHECK(usm_refcount_down_alone(&thing->refs));
+    CHECK(!usm_refcount_down_alone(&thing->refs));
+    usm_refcount_down(&thing->refs);
+}
+
+static void retain_after_the_last(void)
+{
+    object *thing = new_object(1);
+    CHECK(usm_refcount_down(&thing->refs));
+    usm_refcount_up(&thing->refs);
+}
+
+static void release_all_of_several(void)
+{
+    object *thing = new_object(2);
+    usm_refcount_down_by(&thing->refs, 2);
+}
+
+/* Neither a count nor immortal: what stands where an object was. */
+static void retain_other_memory(void)
+{
+    object *thing = new_object(-5);
+    usm_refcount_up(&thing->refs);
+}
+
+static void release_other_memory(void)
+{
+    object *thing = new_object(0x12345678);
+    usm_refcount_down(&thing->refs);
+}
+
+static void release_an_allocation_twice(void)
+{
+    usm_alloc *alloc = new_alloc(64); /* its record stays, in the pool */
+    usm_alloc_release(alloc);
+    usm_alloc_release(alloc);
+}
+
+static void release_an_event_twice(void)
+{
+    usm_queue *queue = new_queue(true);
+    usm_event *event = submit_barrier(queue, NULL, 0);
+    CHECK_EQ(wait_queue(queue), USM_OK);
+    usm_event_release(event); /* it stays, among the queue's spare ones */
+    usm_event_release(event);
+    usm_event_release(event);
+}
+
+static void misused_counts_end_the_process(void)
+{
+    static const char released[] = "usmpy: thing released more often than it was retained",
+                      retained[] = "usmpy: thing retained after its last release";
+    expect_abort(release_after_the_last, released);
+    expect_abort(release_after_the_only_one, released);
+    expect_abort(retain_after_the_last, retained);
+    expect_abort(release_all_of_several, released);
+    expect_abort(retain_other_memory, retained);
+    expect_abort(release_other_memory, released);
+    host_place();
+    expect_abort(release_an_allocation_twice, "usmpy: alloc released more often than it was retained");
+    expect_abort(release_an_event_twice, "usmpy: event released more often than it was retained");
+}
+
 static usm_refcount objects[OBJECTS];
 static _Atomic int ends[OBJECTS];
 
@@ -81,5 +165,6 @@ int main(void)
     RUN(up_and_down);
     RUN(immortal);
     RUN(one_thread_sees_the_end);
+    RUN(misused_counts_end_the_process);
     return 0;
 }

@@ -55,6 +55,33 @@ static void tried(void)
     usm_lock_give(&lock);
 }
 
+static void give_a_free_lock(void)
+{
+    usm_lock_take(&lock);
+    usm_lock_give(&lock);
+    usm_lock_give(&lock);
+}
+
+static void unlock_a_free_stripe(void)
+{
+    usm_hazard_lock(1);
+    usm_hazard_unlock(3);
+}
+
+static void unlock_the_registry_twice(void)
+{
+    usm_registry_lock();
+    usm_registry_unlock();
+    usm_registry_unlock();
+}
+
+static void locks_that_are_not_held_end_the_process(void)
+{
+    expect_abort(give_a_free_lock, "usmpy: a lock is not held");
+    expect_abort(unlock_a_free_stripe, "usmpy: a lock is not held");
+    expect_abort(unlock_the_registry_twice, "usmpy: a lock is not held");
+}
+
 /* Every sleeping thread is woken, one by one, although no later call would wake it. */
 static void *pass(void *unused)
 {
@@ -112,5 +139,6 @@ int main(void)
     RUN(one_holder);
     RUN(sleepers_are_woken);
     RUN(threads_have_stripes_of_their_own);
+    RUN(locks_that_are_not_held_end_the_process);
     return 0;
 }

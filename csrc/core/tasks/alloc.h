@@ -66,8 +66,8 @@ static inline void usm_alloc_release(USM_TAKES usm_alloc *alloc)
      * The only count: nobody else can make another, since no list but that of shared memory finds an
      * allocation without one.
      */
-    if ((atomic_load_explicit(&alloc->refs.value, memory_order_acquire) == 1 &&
-         (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_SHARED) == 0) ||
+    if (((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_SHARED) == 0 &&
+         usm_refcount_down_alone(&alloc->refs)) ||
         usm_refcount_down(&alloc->refs)) {
         usm_alloc_destroy(alloc);
     }
