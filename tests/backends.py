@@ -257,6 +257,7 @@ if chosen := os.environ.get("USMPY_TEST_BACKENDS"):
     if unknown:
         raise ValueError(f"USMPY_TEST_BACKENDS names {', '.join(sorted(unknown))}, which no registration has")
     BACKENDS = [backend for backend in BACKENDS if backend.name in chosen.split(",")]
+
 # USMPY_TEST_CTS_LEAVES_OUT=host: tests/cts does not run on these, since another run does that.
 LEFT_OUT = frozenset(filter(None, os.environ.get("USMPY_TEST_CTS_LEAVES_OUT", "").split(",")))
 if os.environ.get("USMPY_TEST_WITHOUT_FP64"):
@@ -271,3 +272,12 @@ elif os.environ.get("USMPY_TEST_COARSE_SVM"):
 elif vendor := os.environ.get("USMPY_TEST_OPENCL"):
     own = NVIDIA if vendor == "NVIDIA" else {}
     BACKENDS = [Backend("opencl-other", opencl(vendor), frozenset(), COARSE | PARTLESS | own)]
+
+
+def takes(backend: Backend, number: int, of: int = 2) -> bool:
+    """Whether this device takes the case of this number, where each device takes one case of so many.
+
+    For cases that build programs and differ in types alone: a fault of one type on one device shows with its
+    other types there, or with this type on the other devices.
+    """
+    return (BACKENDS.index(backend) + number) % of == 0
