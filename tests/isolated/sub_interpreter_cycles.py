@@ -1,4 +1,4 @@
-"""100 sub-interpreters, one after another: import, use, exchange, end with work pending. Nothing stays."""
+"""25 sub-interpreters, one after another: import, use, exchange, end with work pending. Nothing stays."""
 
 import pathlib
 import sys
@@ -10,7 +10,7 @@ sys.path.append(str(pathlib.Path(__file__).parents[1]))
 
 from sub_interpreters import GILS, live, once
 
-CYCLES = 100
+CYCLES = 25
 PENDING = """
 import time, usmpy
 

@@ -117,7 +117,7 @@ for gil in GILS:
     if HAS_CTYPES[gil]:
         cycle(gil)
         before = live()
-        for _ in range(10):
+        for _ in range(3):
             cycle(gil)
         after = live()
         assert after == before, (gil, before, after)
