@@ -277,7 +277,14 @@ elif vendor := os.environ.get("USMPY_TEST_OPENCL"):
 def takes(backend: Backend, number: int, of: int = 2) -> bool:
     """Whether this device takes the case of this number, where each device takes one case of so many.
 
-    For cases that build programs and differ in types alone: a fault of one type on one device shows with its
+    For cases that build programs and cannot fail one by one: a fault of one type on one device shows with its
     other types there, or with this type on the other devices.
     """
     return (BACKENDS.index(backend) + number) % of == 0
+
+
+def drawn(backend: Backend, cases: list) -> list:
+    """All cases on the host; elsewhere a third of them, which is another one on the next device."""
+    if backend.name == "host":
+        return cases
+    return [case for number, case in enumerate(cases) if takes(backend, number, 3)]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from backends import drawn
 
 import usmpy
 
@@ -55,8 +56,12 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_sums(queue, shape):
+def test_sums(backend, queue):
+    for shape in drawn(backend, SHAPES):
+        check_sums(queue, shape)
+
+
+def check_sums(queue, shape):
     kernel = make()
     a = whole(shape)
     for order in "CF":
@@ -91,10 +96,13 @@ def test_the_length_alone_decides_the_bits(queue, shape):
             assert np.array_equal(twice(kernel, on(queue, spread)[every]).asnumpy(), wanted)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float64"])
-def test_types(device, queue, dtype):
-    if dtype == "float64" and not device.has_fp64:
-        pytest.skip("the device has no double precision")
+def test_types(backend, device, queue):
+    for dtype in drawn(backend, ["bool", "int8", "uint16", "int64", "float64"]):
+        if dtype != "float64" or device.has_fp64:
+            check_types(queue, dtype)
+
+
+def check_types(queue, dtype):
     a = (whole((300, 3)) % 2).astype(dtype)
     wide = make("T x", "int64 y", scan_type="int64")
     assert np.array_equal(twice(wide, on(queue, a), axis=0).asnumpy(), a.cumsum(axis=0, dtype="int64"))
