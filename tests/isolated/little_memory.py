@@ -48,8 +48,8 @@ calls = {
     "queues": lambda: [usmpy.Queue("host").host_task(len, "").wait() or 1 for _ in range(8)],
     "waiting queue": lambda: queue.host_task(len, "").wait() or 1,
 }
-# Without a byte more than there is, and with room for a part of what the calls need. Lists are not longer: where
-# pages are refused, each further object costs several calls of the system.
+# Without a byte more than there is, and with room for a part of what the calls need. Lists are not longer:
+# where pages are refused, each further object costs several calls of the system.
 for room in (0, 1 << 20, 20 << 20):
     resource.setrlimit(resource.RLIMIT_AS, (size + room, hard))
     missed = [name for name, call in calls.items() if run(call) is None]
