@@ -101,7 +101,7 @@ def minimal() -> usmpy.Device:
 # Tags: "host": its memory is that of NumPy's arrays; "host-accessible": the host reads all memory of the
 # device; "host-task": host tasks can use its memory; "system-usm": its commands use any host memory in place;
 # "sub-device": a sub-device; "shares": other processes can open memory that share() makes there; "streams":
-# its queues are CUDA streams.
+# its queues are CUDA streams; "builds": its compiler builds each built-in kernel, which takes time.
 EVERY_PROCESSOR = frozenset({"host-accessible", "host-task"})
 
 
@@ -267,7 +267,7 @@ if os.environ.get("USMPY_TEST_WITHOUT_FP64"):
         Backend("level-zero-without-fp64", level_zero(0), LEVEL_ZERO_TAGS, LEVEL_ZERO),
     ]
 elif os.environ.get("USMPY_TEST_COARSE_SVM"):
-    BACKENDS = [Backend("opencl-coarse", opencl("PoCL", *POCL), frozenset(), COARSE)]
+    BACKENDS = [Backend("opencl-coarse", opencl("PoCL", *POCL), frozenset({"builds"}), COARSE)]
 # USMPY_TEST_OPENCL=NVIDIA: the device of that vendor alone.
 elif vendor := os.environ.get("USMPY_TEST_OPENCL"):
     own = NVIDIA if vendor == "NVIDIA" else {}
