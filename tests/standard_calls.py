@@ -25,8 +25,8 @@ ODD = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.5, -2.0, 3.4e38]
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 
 
-def random_calls(backend, device, few):
-    """Decorator that runs a check of one random call, 80 times on the host and ``few`` times elsewhere.
+def random_calls(backend, device, few, many=80):
+    """Decorator that runs a check of one random call, ``many`` times on the host and ``few`` times elsewhere.
 
     The check gets ``draw(strategy)``. ``draw.dtypes`` are the types to choose from; ``draw.checked`` tells
     whether the device checks indices, which others clip.
@@ -35,7 +35,7 @@ def random_calls(backend, device, few):
 
     def run(check):
         @settings(
-            max_examples=80 if host else few,
+            max_examples=many if host else few,
             deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),

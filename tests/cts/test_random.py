@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from backends import drawn
 
 import usmpy
 from usmpy.random import PHILOX, Generator
@@ -210,21 +211,25 @@ def test_draws_that_are_refused(queue):
 # Bounds and arguments.
 
 
-@pytest.mark.parametrize(
-    ("dtype", "low", "high"),
-    [
-        ("bool", 0, 1),
-        ("int8", -128, 127),
-        ("uint8", 0, 255),
-        ("int16", -(2**15), 2**15 - 1),
-        ("uint16", 0, 2**16 - 1),
-        ("int32", -(2**31), 2**31 - 1),
-        ("uint32", 0, 2**32 - 1),
-        ("int64", -(2**63), 2**63 - 1),
-        ("uint64", 0, 2**64 - 1),
-    ],
-)
-def test_bounds_of_types(queue, dtype, low, high):
+BOUNDS = [
+    ("bool", 0, 1),
+    ("int8", -128, 127),
+    ("uint8", 0, 255),
+    ("int16", -(2**15), 2**15 - 1),
+    ("uint16", 0, 2**16 - 1),
+    ("int32", -(2**31), 2**31 - 1),
+    ("uint32", 0, 2**32 - 1),
+    ("int64", -(2**63), 2**63 - 1),
+    ("uint64", 0, 2**64 - 1),
+]
+
+
+def test_bounds_of_types(backend, queue):
+    for dtype, low, high in drawn(backend, BOUNDS):
+        check_bounds(queue, dtype, low, high)
+
+
+def check_bounds(queue, dtype, low, high):
     generator = Generator(4, queue=queue)
     x = generator.integers(low, high + 1, 3000, dtype=dtype)
     assert x.dtype == dtype

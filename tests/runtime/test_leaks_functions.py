@@ -1,4 +1,4 @@
-"""Every public function and method of arrays 60 times, also refused: no Python object is left.
+"""Every public function and method of arrays 40 times, also refused: no Python object is left.
 
 The refused calls are made from those that work: each argument in turn is an object of a wrong type, value
 or shape, and there is one argument too many, and one with an unknown name. test_leaks.py has the calls of
@@ -19,8 +19,8 @@ import pytest
 import usmpy
 from usmpy import _core
 
-ROUNDS = 60
-SLACK = ROUNDS // 3  # blocks and references: what the interpreter and other threads allocate meanwhile
+ROUNDS = 40
+SLACK = ROUNDS // 2  # blocks and references: what the interpreter and other threads allocate meanwhile
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 pytestmark = [
