@@ -283,8 +283,8 @@ def takes(backend: Backend, number: int, of: int = 2) -> bool:
     return (BACKENDS.index(backend) + number) % of == 0
 
 
-def drawn(backend: Backend, cases: list) -> list:
-    """All cases on the host; elsewhere a third of them, which is another one on the next device."""
+def drawn(backend: Backend, cases: list, turn: int = 0) -> list:
+    """All cases on the host; elsewhere a third of them, which is another one on the next device or turn."""
     if backend.name == "host":
         return cases
-    return [case for number, case in enumerate(cases) if takes(backend, number, 3)]
+    return [case for number, case in enumerate(cases) if takes(backend, number + turn, 3)]

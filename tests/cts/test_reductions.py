@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from backends import drawn
 
 import usmpy
 from usmpy import _core
@@ -92,9 +93,10 @@ def test_scans_have_the_bits_of_groups(dtype, queue):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_integers_of_every_length(dtype, queue):
+def test_integers_of_every_length(backend, dtype, queue):
     wide = "uint64" if dtype[0] == "u" else "int64"
-    for n in LENGTHS if dtype in ("int8", "uint32") else LENGTHS[:-1]:
+    lengths = LENGTHS if dtype in ("int8", "uint32") else LENGTHS[:-1]
+    for n in drawn(backend, lengths, INTEGERS.index(dtype)):
         x = numbers(dtype, n)
         y = put(x, queue)
         same_bits(_core.sum(y).asnumpy(), np.asarray(x.sum(dtype=wide)))
@@ -107,9 +109,9 @@ def test_integers_of_every_length(dtype, queue):
 
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
-def test_bits_depend_on_lengths_alone(name, dtype, queue):
+def test_bits_depend_on_lengths_alone(backend, name, dtype, queue):
     function = getattr(_core, name)
-    for shape in SHAPES:
+    for shape in drawn(backend, SHAPES, len(name + dtype)):
         x = numbers(dtype, shape)
         y = put(x, queue)
         for axis, keepdims in [(None, False), (0, True), (-1, False), ((0, -1), True)]:
@@ -213,10 +215,11 @@ def test_dtypes_that_are_refused(dtype, queue):
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *REAL])
-def test_first_extremes(name, dtype, queue):
+def test_first_extremes(backend, name, dtype, queue):
     skip_without(queue, dtype)
     function = getattr(usmpy, name)
-    for n in LENGTHS[1:] if dtype in ("int32", "float32") else LENGTHS[1:-1]:
+    lengths = LENGTHS[1:] if dtype in ("int32", "float32") else LENGTHS[1:-1]
+    for n in drawn(backend, lengths, len(dtype)):
         x = numbers(dtype, n)
         assert function(put(x, queue)).tolist() == getattr(x, name)()
         x[:] = 1
@@ -227,9 +230,9 @@ def test_first_extremes(name, dtype, queue):
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
-def test_extremes_along_axes(name, queue):
+def test_extremes_along_axes(backend, name, queue):
     function = getattr(usmpy, name)
-    for shape in [*SHAPES, (70, 300), (3000, 7)]:
+    for shape in drawn(backend, [*SHAPES, (70, 300), (3000, 7)], name == "argmin"):
         x = numbers("int8", shape)
         y = put(x, queue)
         for axis in (None, *range(-x.ndim, x.ndim)):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from backends import drawn
 
 import usmpy
 
@@ -21,10 +22,10 @@ def skip_without(queue, dtype):
 
 @pytest.mark.parametrize("dtype", [*REAL, "int8", "uint32"])
 @pytest.mark.parametrize("name", ["mean", "var", "std"])
-def test_along_axes(name, dtype, queue):
+def test_along_axes(backend, name, dtype, queue):
     skip_without(queue, dtype)
     result_type = dtype if dtype in REAL else "float64" if queue.device.has_fp64 else "float32"
-    for shape in [(7,), (40, 3), (3, 40, 33), (1025, 2)]:
+    for shape in drawn(backend, [(7,), (40, 3), (3, 40, 33), (1025, 2)], len(name + dtype)):
         x = (np.random.default_rng(1).standard_normal(shape) * 9 + 30).astype(dtype)
         y = put(x, queue)
         for axis in [None, 0, -1, (0, x.ndim - 1)[: x.ndim]]:
