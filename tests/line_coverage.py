@@ -76,21 +76,17 @@ def build(tree: pathlib.Path, flags: str, link_flags: str = "") -> list[list[str
     shutil.copytree(ROOT, tree, ignore=sanitize.LEFT_BEHIND)
     environment = {
         **os.environ,
-        "USMPY_DEBUG": "1",
-        "USMPY_TESTING": "1",
+        **{"USMPY_DEBUG": "1", "USMPY_TESTING": "1", "USMPY_WERROR": "0"},
         "USMPY_CFLAGS": flags,
         "USMPY_LDFLAGS": link_flags,
     }
-    done = run([sys.executable, "setup.py", "build_ext", "--inplace"], cwd=tree, env=environment)
-    if done.returncode != 0:
-        sys.exit(done.stdout)
-    commands = [
-        shlex.split(line.removeprefix("ccache "))
-        for line in done.stdout.splitlines()
-        if re.match(r"(?:ccache )?\S*(gcc|cc|clang)\S* .* -o ", line)
-    ]
-    log.write_text(json.dumps(commands))
-    return commands
+    command = [sys.executable, "csrc/extension.py"]
+    for step in (command, [*command, "--commands"]):
+        done = run(step, cwd=tree, env=environment)
+        if done.returncode != 0:
+            sys.exit(done.stdout)
+    log.write_text(done.stdout)
+    return json.loads(done.stdout)
 
 
 def build_marked() -> None:

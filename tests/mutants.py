@@ -303,7 +303,7 @@ class Workshop:
         if run(self.link, cwd=self.tree).returncode != 0:
             return False
         linked = self.tree / self.link[self.link.index("-o") + 1]
-        shutil.copy(linked, self.tree / "usmpy")  # where setuptools copies it in a build in place
+        shutil.copy(linked, self.tree / "usmpy")  # where a build in place copies it
         return True
 
     def try_one(self, mutant: Mutant, tests: list[tuple[str, float]]) -> str:

@@ -13,6 +13,7 @@ walk over, and of a table for csrc/core/ops/operation.c.
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -409,3 +410,7 @@ def write(path: Path | str) -> None:
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])

@@ -1,4 +1,4 @@
-"""The docstrings and signatures of usmpy/_core.pyi as C macros: what setup.py writes for csrc/py to include.
+"""The docstrings and signatures of usmpy/_core.pyi as C macros: what the build writes for csrc/py to include.
 
 python csrc/py/docstrings.py FILE     writes docstrings.h to FILE
 

@@ -11,7 +11,7 @@
 #     tests/gpu/run.sh --quick         benchmarks with few rounds
 #     tests/gpu/run.sh --only WORDS    benchmarks: only rows with these words
 #
-# Called from the repository's root. Needs python3 with a C compiler, cuda.h (CUDA_HOME), pytest, and the libraries
+# Called from the repository's root. Needs python3 with a C compiler, ninja, cuda.h (CUDA_HOME), pytest, and the libraries
 # that the tests exchange arrays with; packages that are missing may lie in .whl/ as wheels. No network. Logs go to
 # build/gpu, and the larger ones to $OUT, too, where that is set.
 set -uo pipefail
@@ -53,12 +53,12 @@ python=${PYTHON:-python3}
 
 step() { printf '== %s (%d s)\n' "$1" "$SECONDS"; }
 
-# Wheels that the machine lacks: headers of DLPack, say.
+# Wheels that the machine lacks: headers of DLPack and ninja, say.
 mapfile -t wheels < <(compgen -G '.whl/*.whl' | grep -v '/usmpy-')
 if [ "${#wheels[@]}" -gt 0 ]; then
     "$python" -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade \
         --target "$temporary/site" "${wheels[@]}" > "$logs/pip.log" 2>&1 || { tail -5 "$logs/pip.log"; exit 1; }
-    export PYTHONPATH=$temporary/site${PYTHONPATH:+:$PYTHONPATH}
+    export PYTHONPATH=$temporary/site${PYTHONPATH:+:$PYTHONPATH} PATH=$temporary/site/bin:$PATH
 fi
 
 step "machine"

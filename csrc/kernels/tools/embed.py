@@ -1,10 +1,11 @@
-"""The built-in kernels as a C file: what setup.py and tests/unit/run.py compile beside csrc/core.
+"""The built-in kernels as a C file: what is compiled beside csrc/core.
 
 python csrc/kernels/tools/embed.py FILE     writes usm_kernel_archives (csrc/core/builtin/archive.h) to FILE
 
 csrc/kernels/README.md compares the sizes of this form and of others.
 """
 
+import functools
 import re
 import runpy
 import struct
@@ -24,8 +25,10 @@ OPERATIONS = runpy.run_path(str(KERNELS / "operations.py"))
 WRITTEN = {"operations.h": OPERATIONS["header"], "costly.h": OPERATIONS["costly"]}
 # Registers and labels of PTX, which make_ptx.py numbers as they appear. In the archive, the byte of
 # its place in this list, from 1 on, stands for one, and its number is apart.
-NUMBERED = ("%p", "%rs", "%r", "%rd", "%f", "%fd", "$L")
-REGISTER = re.compile(r"(%p|%rs|%rd|%r|%fd|%f|\$L)([1-9]\d*)(?!\w)")
+NUMBERED = {
+    name: bytes([i]) for i, name in enumerate((b"%p", b"%rs", b"%r", b"%rd", b"%f", b"%fd", b"$L"), 1)
+}
+REGISTER = re.compile(rb"(%p|%rs|%rd|%r|%fd|%f|\$L)([1-9]\d*)(?!\w)")
 # What stands for itself at the beginning of a line of PTX: a variable, a function, a kernel.
 ITEM = re.compile(r"^(?=\.(?:const|func|global|shared|visible)\b)", re.M)
 ITEM_NAME = re.compile(
@@ -114,6 +117,7 @@ def without_comments(text):
     return re.sub(r"\s*\n\s*", "\n", re.sub(r"[ \t]+", " ", text)).lstrip()
 
 
+@functools.cache
 def varint(number):
     """Seven bits a byte, the lowest first."""
     out = bytearray()
@@ -181,19 +185,20 @@ class Archive:
 
     def add_text(self, name, text):
         """A register is written as how many of its kind were named since it was, from 1 on; 0: a new one."""
-        data, numbers = bytearray(), bytearray()
-        for function in re.split(r"(?<=\n)(?={)", text):
+        text, data, numbers = text.encode(), bytearray(), bytearray()
+        for function in re.split(rb"(?<=\n)(?={)", text):
             recent, at = {kind: [] for kind in NUMBERED}, 0
             for match in REGISTER.finditer(function):
-                known, number = recent[match[1]], int(match[2])
-                data += function[at : match.start()].encode() + bytes([1 + NUMBERED.index(match[1])])
+                kind, number = match[1], int(match[2])
+                known = recent[kind]
+                data += function[at : match.start()] + NUMBERED[kind]
                 at = match.end()
                 place = known.index(number) + 1 if number <= len(known) else 0
                 assert place > 0 or number == len(known) + 1 < RECENT, (name, match[0])
                 numbers += varint(place)
                 known.insert(0, known.pop(place - 1) if place > 0 else number)
-            data += function[at:].encode()
-        self.end(name, len(text.encode()), data, numbers)
+            data += function[at:]
+        self.end(name, len(text), data, numbers)
 
     def add_spirv(self, name, module):
         """A literal is written as its difference from the last one in that place of such an instruction.
