@@ -229,8 +229,8 @@ FLAGS += ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 # With make, GCC optimises several parts at a time; without it, one part, since GCC would warn.
 LTO = [["-flto=auto"]] if shutil.which("make") else [["-flto", "-flto-partition=one"], ["-flto=auto"]]
 # What an interpreter's own options say beside warnings, for builds that no user has. GCC guesses without its
-# optimiser what may be uninitialized.
-OWN = ["-DNDEBUG", "-fwrapv", "-fPIC", "-Wno-maybe-uninitialized"]
+# optimiser what may be uninitialized; clang does not know the warning.
+OWN = ["-DNDEBUG", "-fwrapv", "-fPIC", "-Wno-unknown-warning-option", "-Wno-maybe-uninitialized"]
 # Tests: compiled in half the time of -O2, and whose pointers' types differ may still not share memory.
 QUICK = ["-O1", "-g0", "-fstrict-aliasing"]
 
@@ -305,7 +305,9 @@ class Extension:
             linker = [*compiler, "-shared", *words_of("CFLAGS", "LDFLAGS")]
             compiler += [*OWN, *words_of("CFLAGS", "CPPFLAGS")]
         headers = find_headers(say)
+        self.backends = [name for name in headers if name != "host"]
         flags, link_flags = self.flags(compiler, linker, headers, say)
+        self.compiler, self.options = compiler, flags
         kind = "tests" if self.testing else "debug" if self.debug else "release"
         self.core = Build.named(PLACE, f"{kind}-core", compiler, flags)
         paths = [ROOT / "usmpy" / "include", *map(sysconfig.get_path, ("include", "platinclude"))]
@@ -344,20 +346,21 @@ class Extension:
         if not self.debug and accepts(compiler, linker, ["-Werror", *SHORT_BLOCKS]):
             flags += SHORT_BLOCKS
         self.by_file = not self.debug and accepts(compiler, linker, ["-Werror", *LOOPS])
-        flags += [f"-DUSM_{name.upper()}=1" for name in headers if name != "host"]
         flags += ["-DUSM_TESTING=1"] if self.testing else []
         return [*flags, *include(CSRC, GENERATED, *kept(headers))], link_flags
 
     def flags_of(self, source):
-        """More options of one file, which make a wheel a quarter smaller.
+        """More options of one file: the backends that are built, and what makes a wheel a quarter smaller.
 
         The loops of the host's casts and built-in kernels (LOOP_FILES) are vectorised without a second copy
         of each. Files that run rarely (RARE_FILES) are as small as possible. Loops of operations stay out of
         the link-time optimisation; those for x86 processors without AVX2, which are rare, are small.
         """
-        if not self.by_file or not source.is_relative_to(CSRC):
-            return []
         name = str(source.relative_to(CSRC))
+        if name == "core/device/registry.c":
+            return [f"-DUSM_{backend.upper()}=1" for backend in self.backends]
+        if not self.by_file:
+            return []
         if name in LOOP_FILES:
             apart = APART if name.startswith("cpu/operate_") else []
             is_spare = name == "cpu/operate_loops.c" and platform.machine() == "x86_64"

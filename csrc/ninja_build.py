@@ -164,7 +164,12 @@ class Build:
         return target
 
     def run(self, targets, jobs=None, verbose=None):
-        """Brings the targets up to date. `verbose`: None prints names, True commands, False failures."""
+        """Brings the targets up to date.
+
+        `verbose`: True prints commands, False failures alone, None names too where somebody looks on.
+        """
+        if verbose is None and not sys.stdout.isatty():
+            verbose = False
         shown = {None: [], True: ["-v"], False: ["--quiet"]}[verbose]
         environment = {**os.environ, "USMPY_BUILD_PYTHON": sys.executable}
         command = self.ninja("-j", jobs or len(os.sched_getaffinity(0)), *shown, *map(self.inside, targets))

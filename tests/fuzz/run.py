@@ -28,12 +28,15 @@ import tempfile
 import time
 import zlib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "csrc"))
+
+from extension import CSRC, find_cuda
+from ninja_build import ROOT, BuildError
+
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
 UNIT = runpy.run_path(str(ROOT / "tests" / "unit" / "run.py"))
 CORPUS = HERE / "corpus"
-SANITIZE = "-fsanitize=address,undefined"
-RECOVER = "-fno-sanitize-recover=all"
+SANITIZE = UNIT["sanitized"](["address", "undefined"])
 LONGEST = 4096  # bytes of an input
 NEEDS_CUDA = {"ptx", "cubin"}  # their sources include cuda.h, the header alone
 
@@ -57,7 +60,7 @@ def parse_arguments():
         "--keep", type=pathlib.Path, help="add this input to TARGET-found.bin of the one target"
     )
     parser.add_argument("--findings", type=pathlib.Path, default=ROOT / "build" / "findings")
-    parser.add_argument("--build-dir", help="keep what is built here, and build only what changed")
+    parser.add_argument("--build-dir", help="put the programs here")
     parser.add_argument("--cc", help="clang (default: the newest of clang, clang-14 and later)")
     parser.add_argument("--python", type=int, metavar="EXAMPLES", help="run the Python fuzzers instead")
     arguments = parser.parse_args()
@@ -68,7 +71,7 @@ def parse_arguments():
         parser.error("--merge: name the inputs with --corpus")
     if (arguments.input or arguments.keep) and len(arguments.names) != 1:
         parser.error("--input and --keep: name the one target that reads it")
-    arguments.names = arguments.names or targets
+    arguments.names, arguments.targets = arguments.names or targets, targets
     return arguments
 
 
@@ -80,52 +83,22 @@ def find_clang(given):
     sys.exit("clang was not found: apt-get install clang libclang-rt-dev, or name it with --cc")
 
 
-def compile_all(arguments, folder):
-    """The programs by target. Files that are older than their object are left as they are."""
-    clang = find_clang(arguments.cc)
-    flags = [*(flag for flag in UNIT["FLAGS"] if flag != "-Werror"), SANITIZE, RECOVER]
-    cuda = runpy.run_path(str(ROOT / "tests" / "cuda_drivers.py"))["header"]()
-    if cuda is None and NEEDS_CUDA & set(arguments.names):
+def build(arguments):
+    """The programs by target."""
+    if NEEDS_CUDA & set(arguments.names) and find_cuda() is None:
         sys.exit("cuda.h was not found, which the targets of CUDA include: install nvidia-cuda-runtime")
-    flags += [f"-I{UNIT['find_dlpack'](None)}", *([f"-I{cuda}"] if cuda else [])]
-    flags += [f"-I{place}" for place in (ROOT / "csrc", ROOT / "tests" / "unit", HERE, folder)]
-    embedded = folder / "kernels.c"
-    if not embedded.exists():
-        runpy.run_path(str(ROOT / "csrc" / "kernels" / "tools" / "embed.py"))["write"](embedded)
-    sources = [*UNIT["core_sources"](), embedded, UNIT["SUPPORT"]]
-    if cuda:
-        sources.append(ROOT / "csrc" / "backends" / "cuda" / "ptx.c")
-    targets = {name: HERE / f"fuzz_{name}.c" for name in arguments.names}
-    objects = {path: folder / f"{path.parent.name}_{path.stem}.o" for path in [*sources, *targets.values()]}
-    newest_header = max(path.stat().st_mtime for path in (ROOT / "csrc").rglob("*.h"))
-
-    def build(path):
-        made = objects[path]
-        if made.exists() and made.stat().st_mtime > max(path.stat().st_mtime, newest_header):
-            return
-        UNIT["run_command"]([clang, *flags, "-fsanitize=fuzzer-no-link", "-c", path, "-o", made])
-
-    def link(name):
-        linked, libraries = [objects[path] for path in sources], ["-lm", "-ldl"]
-        program = folder / f"fuzz_{name}"
-        UNIT["run_command"](
-            [
-                clang,
-                SANITIZE,
-                "-fsanitize=fuzzer",
-                "-pthread",
-                objects[targets[name]],
-                *linked,
-                *libraries,
-                "-o",
-                program,
-            ]
-        )
-        return program
-
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        list(pool.map(build, sorted(objects, key=lambda path: -path.stat().st_size)))
-        return dict(zip(targets, pool.map(link, targets), strict=True))
+    clang = find_clang(arguments.cc)
+    objects, made = UNIT["core_and_build"](clang, [*SANITIZE, "-fsanitize=fuzzer-no-link"], "fuzz")
+    folder = pathlib.Path(arguments.build_dir).resolve() if arguments.build_dir else made.folder
+    linker = [clang, *SANITIZE, "-fsanitize=fuzzer", "-pthread"]
+    cuda = made.compile(CSRC / "backends" / "cuda" / "ptx.c")
+    programs = {}
+    for name in arguments.targets:
+        own = [made.compile(HERE / f"fuzz_{name}.c"), *([cuda] if name in NEEDS_CUDA else [])]
+        programs[name] = made.link(folder / f"fuzz_{name}", linker, [*own, *objects], ["-lm", "-ldl"])
+    chosen = {name: programs[name] for name in arguments.names}
+    made.run(chosen.values())
+    return chosen
 
 
 def unpack(name, folder):
@@ -235,12 +208,10 @@ def main():
         return 0
     arguments.findings = arguments.findings.resolve()
     with tempfile.TemporaryDirectory(prefix="usm-fuzz-") as temporary:
-        folder = pathlib.Path(arguments.build_dir or temporary).resolve()
-        folder.mkdir(parents=True, exist_ok=True)
         start = time.monotonic()
         try:
-            programs = compile_all(arguments, folder)
-        except RuntimeError as error:
+            programs = build(arguments)
+        except BuildError as error:
             print(error, file=sys.stderr)
             return 1
         print(f"{'build':<12} {time.monotonic() - start:6.1f} s", flush=True)

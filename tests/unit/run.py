@@ -5,38 +5,30 @@
     python tests/unit/run.py --sanitize address,undefined   the same under sanitizers
     python tests/unit/run.py --sanitize thread
 
-The core is compiled once, with USM_TESTING (so calls can be made to fail), and linked to each test.
-dlpack/dlpack.h comes from the package tvm_ffi of the running interpreter, or from --dlpack FOLDER.
+The core's objects are those of the build that tests/sanitize.py uses with these sanitizers
+(csrc/extension.py with USMPY_DEBUG=1 USMPY_TESTING=1, so calls can be made to fail), without drivers. They
+are kept in build/, and what changed is compiled again. dlpack/dlpack.h comes from the package tvm_ffi of the
+running interpreter, or from --dlpack FOLDER.
 """
 
 import argparse
-import concurrent.futures
-import importlib.util
 import os
 import pathlib
-import runpy
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "csrc"))
+
+from extension import CSRC, PLACE, Extension, generate, sources
+from ninja_build import ROOT, Build, BuildError
+
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
 SUPPORT = HERE / "support.c"
 SANITIZERS = ("address", "undefined", "thread")
-FLAGS = [
-    "-std=c11",
-    "-D_GNU_SOURCE",
-    "-DUSM_TESTING",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-    "-g",
-    "-O1",
-    "-fno-omit-frame-pointer",
-    "-pthread",
-]
+DRIVERS = ("opencl", "cuda", "level_zero")
+REGISTRY = CSRC / "core" / "device" / "registry.c"
 
 # Tests that a sanitizer cannot run, with the reason.
 LEFT_OUT = {
@@ -47,32 +39,30 @@ LEFT_OUT = {
 }
 
 
-def core_sources():
-    return [
-        *sorted((ROOT / "csrc" / "core").rglob("*.c")),
-        *sorted((ROOT / "csrc" / "cpu").glob("*.c")),
-        *sorted((ROOT / "csrc" / "backends" / "host").glob("*.c")),
-        ROOT / "csrc" / "backends" / "fault" / "fault.c",
-        *sorted((ROOT / "csrc" / "backends" / "minimal").glob("*.c")),
-    ]
-
-
-def find_dlpack(given):
-    """The folder that holds dlpack/dlpack.h."""
-    if given is not None:
-        folders = [pathlib.Path(given)]
-    else:
-        spec = importlib.util.find_spec("tvm_ffi")  # finds it without importing it
-        folders = (
-            [pathlib.Path(place) / "include" for place in spec.submodule_search_locations] if spec else []
-        )
-    for folder in folders:
-        if (folder / "dlpack" / "dlpack.h").is_file():
-            return folder
-    sys.exit(
-        "dlpack/dlpack.h was not found: install apache-tvm-ffi for this interpreter "
-        f"({sys.executable}), or name its folder with --dlpack"
+def sanitized(sanitizers):
+    """Options of the compiler. Python's own -fwrapv would make overflows of signed integers defined."""
+    return (
+        ["-fsanitize=" + ",".join(sanitizers), "-fno-sanitize-recover=all", "-fno-wrapv"]
+        if sanitizers
+        else []
     )
+
+
+def core_and_build(compiler, flags, name):
+    """(the objects of the core without drivers, a build for files beside it), compiled with these flags."""
+    os.environ |= dict.fromkeys(("USMPY_DEBUG", "USMPY_TESTING", "USMPY_WERROR"), "1")
+    os.environ |= {"CC": compiler, "USMPY_CFLAGS": " ".join(flags), "USMPY_LDFLAGS": ""}
+    extension = Extension(say=lambda line: None)
+    drivers = sources(*(f"backends/{driver}" for driver in DRIVERS))
+    objects = [
+        target
+        for source, target in extension.objects.items()
+        if source != REGISTRY and source not in drivers and not source.is_relative_to(CSRC / "py")
+    ]
+    generate(verbose=False)
+    extension.core.run(objects)
+    build = Build.named(PLACE, name, extension.compiler, [*extension.options, f"-I{HERE.relative_to(ROOT)}"])
+    return [*objects, build.compile(REGISTRY), build.compile(SUPPORT)], build
 
 
 def parse_arguments():
@@ -85,7 +75,7 @@ def parse_arguments():
     )
     parser.add_argument("--cc", default="gcc", help="the compiler (default: gcc)")
     parser.add_argument("--dlpack", help="the folder that holds dlpack/dlpack.h")
-    parser.add_argument("--build-dir", help="keep what is built here instead of in a temporary folder")
+    parser.add_argument("--build-dir", help="put the programs here, for a debugger")
     parser.add_argument(
         "--timeout", type=float, default=120, help="seconds that one test may take (default: 120)"
     )
@@ -98,58 +88,25 @@ def parse_arguments():
     for name in arguments.names:
         if name not in known:
             parser.error(f"{name}: the tests are {', '.join(known)}")
-    arguments.tests = {name: known[name] for name in arguments.names or known}
+    arguments.known = known
+    if arguments.dlpack:
+        os.environ["DLPACK_INCLUDE"] = str(pathlib.Path(arguments.dlpack).resolve())
     return arguments
 
 
-def run_command(command):
-    """Runs a compiler; its output on failure ends the script."""
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-    )
-    if done.returncode != 0:
-        raise RuntimeError(" ".join(map(str, command)) + "\n" + done.stdout)
-
-
-def build(arguments, folder):
-    """Compiles everything, as many files at once as there are processors; the programs by name."""
-    flags = [*FLAGS, f"-I{find_dlpack(arguments.dlpack)}"]
-    if arguments.sanitizers:
-        flags += ["-fsanitize=" + ",".join(arguments.sanitizers), "-fno-sanitize-recover=all"]
-    compile_flags = [*flags, f"-I{ROOT / 'csrc'}", f"-I{folder}", "-c"]  # the build writes headers
-    embedded = folder / "kernels.c"
-    runpy.run_path(str(ROOT / "csrc" / "kernels" / "tools" / "embed.py"))["write"](embedded)
-    objects = {
-        source: folder / f"{source.parent.name}_{source.stem}.o"
-        for source in [*core_sources(), embedded, SUPPORT]
+def build(arguments):
+    """The programs by name."""
+    flags = sanitized(arguments.sanitizers)
+    objects, build = core_and_build(arguments.cc, flags, "unit")
+    folder = pathlib.Path(arguments.build_dir).resolve() if arguments.build_dir else build.folder
+    linker = [arguments.cc, "-pthread", *flags]
+    programs = {
+        name: build.link(folder / f"test_{name}", linker, [build.compile(path), *objects], ["-lm", "-ldl"])
+        for name, path in arguments.known.items()
     }
-    tests = {path: folder / f"{path.stem}.o" for path in arguments.tests.values()}
-    programs = {name: folder / f"test_{name}" for name in arguments.tests}
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        # The large files first, so that none of them is left alone at the end.
-        sources = sorted({**objects, **tests}.items(), key=lambda item: -item[0].stat().st_size)
-        list(
-            pool.map(
-                lambda item: run_command([arguments.cc, *compile_flags, item[0], "-o", item[1]]), sources
-            )
-        )
-        list(
-            pool.map(
-                lambda name: run_command(
-                    [
-                        arguments.cc,
-                        *flags,
-                        tests[arguments.tests[name]],
-                        *objects.values(),
-                        "-o",
-                        programs[name],
-                        "-lm",
-                    ]
-                ),
-                programs,
-            )
-        )
-    return programs
+    chosen = {name: programs[name] for name in arguments.names or programs}
+    build.run(chosen.values())
+    return chosen
 
 
 def environment():
@@ -193,27 +150,24 @@ def left_out(name, sanitizers):
 def main():
     arguments = parse_arguments()
     failures = []
-    with tempfile.TemporaryDirectory(prefix="usm-unit-") as temporary:
-        folder = pathlib.Path(arguments.build_dir or temporary).resolve()
-        folder.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+    try:
+        programs = build(arguments)
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{'build':<12} {time.monotonic() - start:6.1f} s", flush=True)
+    for name, program in programs.items():
+        reason = left_out(name, arguments.sanitizers)
+        if reason is not None:
+            print(f"{name:<12}   left out: {reason}", flush=True)
+            continue
         start = time.monotonic()
-        try:
-            programs = build(arguments, folder)
-        except RuntimeError as error:
-            print(error, file=sys.stderr)
-            return 1
-        print(f"{'build':<12} {time.monotonic() - start:6.1f} s", flush=True)
-        for name, program in programs.items():
-            reason = left_out(name, arguments.sanitizers)
-            if reason is not None:
-                print(f"{name:<12}   left out: {reason}", flush=True)
-                continue
-            start = time.monotonic()
-            how, output = run_test(program, arguments.timeout)
-            print(f"{name:<12} {time.monotonic() - start:6.1f} s  {how or 'ok'}", flush=True)
-            if how:
-                failures.append(name)
-                print("\n".join("    " + line for line in output.splitlines()[-200:]), flush=True)
+        how, output = run_test(program, arguments.timeout)
+        print(f"{name:<12} {time.monotonic() - start:6.1f} s  {how or 'ok'}", flush=True)
+        if how:
+            failures.append(name)
+            print("\n".join("    " + line for line in output.splitlines()[-200:]), flush=True)
     print(f"{len(failures)} failed: {' '.join(failures)}" if failures else "all passed")
     return 1 if failures else 0
 

@@ -263,7 +263,6 @@ def c_source():
 
 def write(path):
     """Writes the C file, unless it is as it ought to be: it is compiled again only after a change."""
-    OPERATIONS["write"](Path(path).with_name("operations.h"))
     path, text = Path(path), c_source()
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
