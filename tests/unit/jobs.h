@@ -93,6 +93,17 @@ static inline void await_ran(int wanted)
     }
 }
 
+/* As run_another_task, of another worker. Counts in n_ran. */
+static inline void run_another_job(void)
+{
+    job other = {.order = 0};
+    usm_worker *worker = new_worker(1, NULL);
+    int ran = n_ran;
+    submit(worker, &other);
+    await_ran(ran + 1);
+    usm_worker_drop(worker);
+}
+
 static inline int threads(void)
 {
     int n = 0;

@@ -374,6 +374,14 @@ void expect_end(usm_event *event, usm_event_state state)
     usm_event_release(event);
 }
 
+void run_another_task(void)
+{
+    _Atomic int ran = 0;
+    usm_queue *queue = new_queue(false);
+    expect_end(submit_task(queue, task_count, &ran), USM_EVENT_COMPLETE);
+    usm_queue_release(queue);
+}
+
 void sleep_ms(int ms)
 {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);

@@ -95,6 +95,9 @@ static void notifying_while_it_ends(void)
         int taken = 0;
         atomic_store(&heard, 0);
         for (;;) {
+            if (taken == 100) { /* the event's thread may have no processor for long */
+                CHECK_EQ(wait_event(event), USM_OK);
+            }
             usm_waiter *waiter = malloc(sizeof *waiter);
             waiter->done = ignore;
             if (!usm_event_notify(event, waiter)) {
@@ -141,7 +144,7 @@ static void waits_end_in_other_ways(void)
     CHECK_EQ(usm_event_wait(event, usm_clock_ns() + 10 * MS, count_polls, &polls, &error), USM_TIMEOUT);
     CHECK_EQ(polls, 0);
     CHECK_EQ(usm_event_wait(event, usm_clock_ns() + 50 * MS, count_polls, &polls, &error), USM_TIMEOUT);
-    CHECK(polls == 1 || polls == 2);
+    CHECK(polls <= 2); /* 0 where this thread had no processor for 50 ms */
 
     gate_open(&held);
     CHECK_EQ(wait_event(event), USM_OK);
@@ -202,7 +205,13 @@ static void many_threads_wait(void)
     for (int i = 0; i < 8; i++) {
         CHECK_EQ(pthread_create(&threads[i], NULL, wait_for_it, event), 0);
     }
-    sleep_ms(20);
+    usm_leaf *leaf = usm_leaf_of(event);
+    for (unsigned sleepers = 0; sleepers < 8;) {
+        sleep_ms(1);
+        pthread_mutex_lock(&leaf->mutex);
+        sleepers = event->sleepers;
+        pthread_mutex_unlock(&leaf->mutex);
+    }
     gate_open(&held);
     for (int i = 0; i < 8; i++) {
         pthread_join(threads[i], NULL);
@@ -244,7 +253,7 @@ static void many_dependencies(void)
                                 : submit_after(i % 2 ? queue : other, task_count, &ran, waits[0].event, true);
     }
     usm_event *last = submit_barrier(queue, waits, N);
-    sleep_ms(10);
+    run_another_task();
     CHECK(!usm_event_ended(last));
     CHECK_EQ(ran, 0);
     gate_open(&held);
@@ -330,7 +339,7 @@ static void but_for_other_work(void)
             task = submit_task(a, wait_inside, &self);
         }
         gate_open(&self.meet);
-        sleep_ms(5);
+        run_another_task();
         CHECK(!usm_event_ended(task));
         gate_open(&opened);
         expect_end(task, USM_EVENT_COMPLETE);

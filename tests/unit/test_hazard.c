@@ -40,12 +40,12 @@ static void readers_meet_and_writers_do_not(void)
     usm_event *writer = submit_access(unordered, task_gate, &writing, alloc, USM_WRITE);
     usm_event *reader = submit_access(other, task_count, &ran, alloc, USM_READ);
     usm_event *last = submit_access(unordered, task_count, &ran, alloc, USM_WRITE);
-    sleep_ms(5);
+    run_another_task();
     CHECK_EQ(gate_arrived(&writing), 0);
     gate_open(&reading);
     gate_await(&writing, 1);
     CHECK(usm_event_ended(a) && usm_event_ended(b) && usm_event_ended(c));
-    sleep_ms(5);
+    run_another_task();
     CHECK_EQ(ran, 0);
     gate_open(&writing);
     expect_end(last, USM_EVENT_COMPLETE);

@@ -61,7 +61,7 @@ static void short_work_waits_for_its_turn(void)
     CHECK_OK(usm_queue_submit(queue, &submission, &event, &error));
     CHECK_OK(usm_queue_submit(queue, &submission, NULL, &error));
     CHECK(!usm_event_ended(event));
-    sleep_ms(5);
+    run_another_task();
     CHECK_EQ(*(char *)alloc->pointer, 0);
     gate_open(&held);
     expect_end(event, USM_EVENT_COMPLETE);
@@ -108,12 +108,12 @@ static void barriers(void)
     /* With a list: behind the listed events, and behind the barrier before. */
     usm_event *listed = submit_barrier(queue, &(usm_wait){b, false}, 1);
     usm_event *after = submit_task(queue, task_count, &ran);
-    sleep_ms(5);
+    run_another_task();
     CHECK(!usm_event_ended(barrier) && !usm_event_ended(listed) && ran == 0);
     gate_open(&first);
     CHECK_EQ(wait_event(barrier), USM_OK);
     CHECK(usm_event_ended(a));
-    sleep_ms(5);
+    run_another_task();
     CHECK(!usm_event_ended(listed) && ran == 0);
     gate_open(&second);
     expect_end(after, USM_EVENT_COMPLETE);
@@ -158,7 +158,7 @@ static void a_failed_barrier_still_holds(void)
         usm_event *pending = submit_task(other, task_gate, &held);
         usm_event *barrier = submit_barrier(queue, (usm_wait[]){{failed, true}, {pending, true}}, 2);
         usm_event *after = submit_task(queue, task_count, &ran);
-        sleep_ms(10);
+        run_another_task();
         CHECK_EQ(ran, 0);
         CHECK(!usm_event_ended(barrier));
         gate_open(&held);
@@ -273,7 +273,7 @@ static void a_task_waits_for_its_own_queue(void)
         usm_event *task = submit_task(inside.queue, wait_for_queue, &inside);
         inside.after = submit_after(inside.queue, task_count, &ran, task, false);
         gate_open(&inside.meet);
-        sleep_ms(10);
+        run_another_task();
         CHECK(!usm_event_ended(task));
         gate_open(&held);
         expect_end(task, USM_EVENT_COMPLETE);
@@ -297,7 +297,7 @@ static void a_task_waits_for_another_queue(void)
         usm_event *task = submit_task(queue, wait_for_queue, &inside);
         inside.after = submit_after(inside.queue, task_count, &ran, task, false);
         gate_open(&inside.meet);
-        sleep_ms(10);
+        run_another_task();
         CHECK(!usm_event_ended(task));
         gate_open(&held);
         expect_end(task, USM_EVENT_COMPLETE);
@@ -516,7 +516,7 @@ static void a_refused_submission(void)
     CHECK_EQ(usm_queue_submit(queue, &submission, &event, &error), USM_DRIVER);
     CHECK(strcmp(error.name, "INJECTED_FAULT") == 0);
     usm_event *after = submit_task(queue, task_count, &ran);
-    sleep_ms(5);
+    run_another_task();
     CHECK_EQ(ran, 0);
     gate_open(&held);
     expect_end(after, USM_EVENT_COMPLETE);

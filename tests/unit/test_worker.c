@@ -57,11 +57,11 @@ static void as_many_threads_as_there_are_tasks_up_to_the_limit(void)
         gate_await(&held, i < 3 ? i + 1 : 3);
         await_threads(i < 3 ? i + 1 : 3, 10000);
     }
-    sleep_ms(20);
+    run_another_job();
+    await_threads(3, 10000);
     CHECK_EQ(gate_arrived(&held), 3);
     gate_open(&held);
-    await_ran(8);
-    CHECK_EQ(threads(), 3);
+    await_ran(9);
     usm_worker_drop(worker);
 }
 
@@ -77,11 +77,11 @@ static void tasks_that_wait_do_not_count(void)
     put(worker, &second);
     gate_await(&next, 1);
     submit(worker, &third);
-    sleep_ms(10);
+    run_another_job();
     CHECK_EQ(third.order, 0); /* one waits, one runs */
     gate_open(&held);
     gate_open(&next);
-    await_ran(3);
+    await_ran(4);
     await_threads(1, 10000);
     usm_worker_drop(worker);
 }
@@ -123,7 +123,6 @@ static void a_dropped_worker_runs_what_was_announced(void)
     usm_worker_drop(worker);
     gate_open(&held);
     await_ran(2);
-    sleep_ms(5);
     CHECK(threads() > 0);
     put(worker, &late);
     await_ran(3);
@@ -368,11 +367,9 @@ static void idle_threads_end_unless_a_task_is_announced(void)
     submit(idle, &jobs[0]);
     submit(idle, &jobs[1]);
     gate_await(&held, 2);
+    await_threads(3, 10000);
     gate_open(&held);
-    await_threads(3, 4000);
-    await_threads(1, 10000);
-    sleep_ms(200); /* the one that is left was the first to be idle */
-    CHECK_EQ(threads(), 1);
+    await_threads(1, 30000); /* the one that is left was the first to be idle */
     put(expecting, &late);
     await_ran(3);
     submit(idle, &again);
