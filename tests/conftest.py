@@ -240,7 +240,7 @@ def _settled(request):
     request.node.funcargs.clear()
     fewer = left or request.config.stash.get(FAILED, False)
     # Workers release the last task shortly after its completion is visible.
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (wrong := changed(before, fewer)) and time.monotonic() < deadline:
         time.sleep(0.005)
     assert not wrong, "core objects that this test left behind, before and after"

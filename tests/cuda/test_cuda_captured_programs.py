@@ -13,7 +13,7 @@ import usmpy
 from usmpy import _core
 
 N = 64
-PATIENCE = 10
+PATIENCE = 60
 SOURCE = "kernel void f(global int *x) { x[get_global_id(0)] += 1; }"
 
 

@@ -145,7 +145,7 @@ void settle(const live *before)
 {
     for (usm_live_kind kind = 0; kind < USM_LIVE_KINDS; kind++) {
         for (int ms = 0; usm_live_count(kind) != before->counts[kind]; ms++) {
-            if (ms == 10000) {
+            if (ms == 60000) {
                 CHECK_FAIL("%" PRId64 " live %s instead of %" PRId64, usm_live_count(kind),
                            usm_live_name(kind), before->counts[kind]);
             }

@@ -284,7 +284,7 @@ static void whose_memory_an_address_is(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN_SETTLED(sizes_and_alignment);
     RUN_SETTLED(no_bytes);
     RUN_SETTLED(small_blocks_are_used_again);

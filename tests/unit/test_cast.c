@@ -454,7 +454,7 @@ static void safe_casts_keep_every_value(void)
 
 int main(void)
 {
-    watchdog(110);
+    watchdog(600);
     RUN(every_half_and_bfloat);
     RUN(rounding);
     RUN(every_pair);

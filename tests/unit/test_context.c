@@ -174,7 +174,7 @@ static void threads_agree_on_the_cached_queue(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN_SETTLED(backends);
     RUN_SETTLED(the_host_device);
     RUN_SETTLED(partitions);

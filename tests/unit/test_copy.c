@@ -290,7 +290,7 @@ static void empty_copies(void)
 
 int main(void)
 {
-    watchdog(110);
+    watchdog(600);
     RUN_SETTLED(copies_between_random_layouts);
     RUN_SETTLED(copies_within_one_allocation);
     RUN_SETTLED(fills_of_random_layouts);

@@ -325,7 +325,7 @@ static void built_in_kernels_have_names(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN(large_copies);
     RUN(large_copies_that_overlap);
     RUN(large_fills);

@@ -255,7 +255,7 @@ static void owners_of_interpreters(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN(oldest_first);
     RUN(pushing_while_draining);
     RUN(each_runs_once);

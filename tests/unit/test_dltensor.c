@@ -418,7 +418,7 @@ static void names_of_devices(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     host_place();
     RUN_SETTLED(types);
     RUN_SETTLED(padded_elements);

@@ -214,7 +214,7 @@ static void casting(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN(every_type_is_found_by_its_dlpack_pair_and_name);
     RUN(no_other_dlpack_pair_is_known);
     RUN(bytes_of_packed_types);

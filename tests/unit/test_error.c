@@ -146,7 +146,7 @@ static void the_failure_of_last_resort_is_never_told(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN_SETTLED(filling);
     RUN_SETTLED(long_texts_are_cut);
     RUN_SETTLED(failures_carry_the_error);

@@ -387,7 +387,7 @@ static void a_wide_graph_is_walked_in_time(void)
 
 int main(void)
 {
-    watchdog(100);
+    watchdog(600);
     RUN_SETTLED(states);
     RUN_SETTLED(waiters_hear_once_in_the_order_they_came);
     RUN_SETTLED(notifying_while_it_ends);

@@ -356,7 +356,7 @@ static void in_child(void (*test)(const char *entry), const char *entry)
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        watchdog(20);
+        watchdog(600);
         test(entry);
         fflush(NULL);
         _exit(0);
@@ -512,7 +512,7 @@ static void names_of_entries(void)
 
 int main(void)
 {
-    watchdog(100);
+    watchdog(600);
     RUN(names_of_entries);
     RUN(what_the_process_keeps); /* first: the core has not started in this process */
     host_place();

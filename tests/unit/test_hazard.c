@@ -683,7 +683,7 @@ static void random_programs_with_failures(void)
 
 int main(void)
 {
-    watchdog(110);
+    watchdog(600);
     RUN_SETTLED(readers_meet_and_writers_do_not);
     RUN_SETTLED(an_allocation_named_repeatedly);
     RUN_SETTLED(more_memory_than_fits_into_an_event);

@@ -283,7 +283,7 @@ static void each_of_many_readers_is_the_last(void)
 
 int main(void)
 {
-    watchdog(110);
+    watchdog(600);
     for (int i = 0; i < MOST_TASKS; i++) {
         queues[i] = new_queue(in_order(i));
     }

@@ -333,7 +333,7 @@ static void idle_threads_end(void)
 
 int main(void)
 {
-    watchdog(110);
+    watchdog(600);
     host_place();
     RUN_SETTLED(large_copies_of_several_queues);
     RUN_SETTLED(sequences);

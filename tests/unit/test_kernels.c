@@ -206,7 +206,7 @@ static void sources_are_found_by_name(void)
 
 int main(void)
 {
-    watchdog(110);
+    watchdog(600);
     RUN(moves_reach_every_element);
     RUN(casts_say_whether_memory_is_aligned);
     RUN(rows_of_bytes_go_by_eight);

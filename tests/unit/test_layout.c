@@ -319,7 +319,7 @@ static void texts(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN(size_of_shapes);
     RUN(compact_strides);
     RUN(strides_of_huge_empty_arrays);

@@ -343,7 +343,7 @@ static void failures_of_scratch_memory(void)
 
 int main(void)
 {
-    watchdog(100);
+    watchdog(600);
     RUN_SETTLED(comparisons);
     RUN_SETTLED(relations_beyond_a_type);
     RUN_SETTLED(truth_values);

@@ -551,7 +551,7 @@ static void few_rows(void)
 
 int main(void)
 {
-    watchdog(100);
+    watchdog(600);
     RUN_SETTLED(masks);
     RUN_SETTLED(masks_of_too_many_axes);
     RUN_SETTLED(reductions);

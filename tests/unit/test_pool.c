@@ -228,7 +228,7 @@ static void many_threads(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN_SETTLED(classes);
     RUN_SETTLED(last_in_first_out);
     RUN_SETTLED(the_limit);

@@ -528,7 +528,7 @@ static void a_refused_submission(void)
 
 int main(void)
 {
-    watchdog(100);
+    watchdog(600);
     RUN_SETTLED(in_order_runs_in_order);
     RUN_SETTLED(short_work_waits_for_its_turn);
     RUN_SETTLED(out_of_order);

@@ -161,7 +161,7 @@ static void one_thread_sees_the_end(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN(up_and_down);
     RUN(immortal);
     RUN(one_thread_sees_the_end);

@@ -402,7 +402,7 @@ static void nothing_is_known_without_descriptors(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     (void)host_place();
     RUN_SETTLED(the_pipe_keeps_the_block);
     RUN_SETTLED(handles_come_and_go);

@@ -252,7 +252,7 @@ static void many_entry_points(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN(required_sizes_of_zero);
     RUN(names_of_types);
     RUN(many_ids);

@@ -469,7 +469,7 @@ static void threads_share_queues_and_memory(void)
 
 int main(void)
 {
-    watchdog(100);
+    watchdog(600);
     host_place();
     RUN_SETTLED(threads_share_queues_and_memory);
     return 0;

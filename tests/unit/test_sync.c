@@ -134,7 +134,7 @@ static void threads_have_stripes_of_their_own(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN(tried);
     RUN(one_holder);
     RUN(sleepers_are_woken);

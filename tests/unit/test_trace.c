@@ -245,7 +245,7 @@ static void who_has_it(void)
 
 int main(void)
 {
-    watchdog(60);
+    watchdog(600);
     RUN_SETTLED(windows);
     RUN_SETTLED(tasks_outlive_their_trace);
     RUN_SETTLED(many_threads);

@@ -213,7 +213,7 @@ static void threads(void)
 
 int main(void)
 {
-    watchdog(100);
+    watchdog(600);
     usm_unretrieved_set_reporter(note_report);
     RUN_SETTLED(the_queue_reports_when_it_ends);
     RUN_SETTLED(work_that_outlives_its_queue_is_reported);

@@ -489,7 +489,7 @@ static void many_threads_and_workers(void)
 
 int main(void)
 {
-    watchdog(100);
+    watchdog(600);
     RUN_ALONE(threads_start_on_first_need);
     RUN_ALONE(an_unused_worker_is_freed);
     RUN_ALONE(tasks_begin_in_the_order_in_which_they_became_ready);

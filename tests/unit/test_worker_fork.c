@@ -16,7 +16,7 @@ static pid_t fork_with(usm_worker *worker)
         sigemptyset(&alarms);
         sigaddset(&alarms, SIGALRM);
         pthread_sigmask(SIG_UNBLOCK, &alarms, NULL); /* of a thread of a worker */
-        watchdog(30);                                /* alarms are not inherited */
+        watchdog(600);                                /* alarms are not inherited */
     }
     return child;
 }
@@ -149,7 +149,7 @@ static void a_task_that_forks_in_a_wait(void)
 
 int main(void)
 {
-    watchdog(100);
+    watchdog(600);
     RUN_ALONE(a_task_that_forks_goes_on_in_both);
 #ifndef __SANITIZE_THREAD__
     RUN_ALONE(a_worker_goes_on_in_the_child);
