@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 
+import ordering
 import pytest
 
 import usmpy
@@ -164,12 +165,12 @@ def test_a_callback_is_called_once_after_the_end(queue):
     gate, event = held(queue)
     calls = Calls()
     assert event.add_done_callback(calls) is None
-    time.sleep(0.01)
+    ordering.run_another_task(queue.device)
     assert calls.seen == []
     gate.set()
     assert calls.called.wait(PATIENCE)
     queue.wait()
-    time.sleep(0.01)
+    ordering.run_another_task(queue.device)
     ((got, status, thread),) = calls.seen
     assert got is event
     assert status == "complete"

@@ -7,6 +7,7 @@ import time
 import weakref
 
 import numpy as np
+import ordering
 import pytest
 
 import usmpy
@@ -79,7 +80,7 @@ def test_a_task_of_another_queue_is_ordered_by_its_arrays(device, queue):
 
     queue.host_task(slow, array)
     after = other.host_task(lambda x: seen.append(x.tolist()), array)
-    time.sleep(0.01)
+    ordering.run_another_task(device)
     assert not after.done
     gate.set()
     after.wait(PATIENCE)
@@ -134,7 +135,7 @@ def test_dependencies_that_only_an_iterator_has(device):
     event = queue.host_task(done.append, 1, depends=fresh())
     barrier = queue.barrier(fresh())
     copied = queue.memcpy(bytearray(4), b"abcd", depends=fresh())
-    time.sleep(0.01)
+    ordering.run_another_task(device)
     assert done == []
     assert not barrier.done
     assert not copied.done

@@ -41,7 +41,7 @@ def test_a_read_waits_for_a_write_of_another_queue(device, in_order):
     gate, _ = held(one, x)
     one.fill(x, 5)
     copied = two.memcpy(y, x)
-    time.sleep(0.005)
+    ordering.run_another_task(device)
     assert not copied.done
     gate.set()
     assert y.tolist() == [5] * N
@@ -56,7 +56,7 @@ def test_a_write_waits_for_reads_of_other_queues(device, in_order):
     gate, _ = held(two, y)
     two.memcpy(y, x)
     written = three.fill(x, 9)
-    time.sleep(0.005)
+    ordering.run_another_task(device)
     assert not written.done
     gate.set()
     written.wait(PATIENCE)

@@ -5,6 +5,7 @@ import threading
 import time
 import weakref
 
+import ordering
 import pytest
 
 import usmpy
@@ -172,7 +173,7 @@ def test_a_barrier_ends_after_everything_before(device):
     gate, event = held(queue)
     barrier = queue.barrier()
     later = queue.host_task(lambda: None)
-    time.sleep(0.01)
+    ordering.run_another_task(device)
     assert not barrier.done
     assert not later.done
     gate.set()
@@ -187,7 +188,7 @@ def test_a_barrier_with_dependencies_waits_for_these_alone(device):
     other_gate, foreign = held(other)
     barrier = queue.barrier([foreign])
     later = queue.host_task(lambda: None)
-    time.sleep(0.01)
+    ordering.run_another_task(device)
     assert not barrier.done
     assert not later.done
     other_gate.set()
@@ -232,7 +233,7 @@ def test_keep_alive_holds_until_its_dependencies_ended(device, queue):
 def test_keep_alive_without_dependencies_is_for_all_work_so_far(queue):
     gate, reference, kept = keep_one(queue)
     gc.collect()
-    time.sleep(0.01)
+    ordering.run_another_task(queue.device)
     assert reference() is not None
     gate.set()
     kept.wait(PATIENCE)
@@ -338,7 +339,7 @@ def test_wait_for_a_queue_orders_later_work(device):
     first.host_task(order.append, "first")
     assert second.wait_for(first) is None
     event = second.host_task(order.append, "second")
-    time.sleep(0.01)
+    ordering.run_another_task(device)
     assert not event.done
     gate.set()
     event.wait(PATIENCE)
@@ -375,7 +376,7 @@ def test_wait_for_holds_an_unordered_queue_too(device):
     gate, _ = held(first)
     second.wait_for(first)
     events = [second.host_task(lambda: None) for _ in range(3)]
-    time.sleep(0.01)
+    ordering.run_another_task(device)
     assert not any(event.done for event in events)
     gate.set()
     usmpy.Event.wait_all(events, PATIENCE)

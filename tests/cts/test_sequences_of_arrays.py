@@ -2,7 +2,6 @@
 
 import array
 import itertools
-import time
 
 import layouts
 import numpy as np
@@ -133,7 +132,5 @@ def test_rows_are_copied_as_rows(put):
             calls.append(1)
             return super().__getitem__(key)
 
-    begin = time.perf_counter()
     assert usmpy.asarray([x.view(Counted), y]).shape == (2, 300, 300)
     assert not calls
-    assert time.perf_counter() - begin < 5  # it took 87 ms; this only tells an endless loop from none

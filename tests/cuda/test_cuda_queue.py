@@ -8,6 +8,7 @@ import threading
 import time
 
 import numpy as np
+import ordering
 import pytest
 from cuda_peers import until
 
@@ -15,7 +16,7 @@ import usmpy
 from usmpy import _core
 
 N = 1000
-PATIENCE = 10
+PATIENCE = 60
 OTHERS = ("cuEventRecord", "cuEventCreate", "cuStreamWaitEvent")
 
 
@@ -264,7 +265,7 @@ def test_memory_of_a_graph_lives_as_long_as_the_graph(driver, device, queue):
     queue.fill(x, 7)
     del x
     gc.collect()
-    time.sleep(0.05)
+    ordering.run_another_task(device)
     assert _core._live_counts()["allocs"] == before + 1
     driver.end_capture(stream)  # which destroys the graph
     until(lambda: _core._live_counts()["allocs"] == before)
@@ -281,7 +282,7 @@ def test_memory_that_a_graph_does_not_take_lives_as_long_as_the_queue(driver, de
         queue.fill(x, 7)
     del x
     gc.collect()
-    time.sleep(0.05)
+    ordering.run_another_task(device)
     assert _core._live_counts()["allocs"] == before + 1
     driver.end_capture(stream)
     del queue

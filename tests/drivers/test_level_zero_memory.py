@@ -207,7 +207,11 @@ def test_prefetch_moves_shared_memory_alone():
 
 @pytest.mark.parametrize("bits", ["64", "32", "14"])
 def test_times_of_tasks_go_on_where_the_device_s_counter_begins_again(bits):
-    """14 bits of 80 ns are over after 1.3 ms."""
+    """14 bits of 80 ns are over after 1.3 ms.
+
+    Turns of the counter that are counted too often add up to 78 ms. The clocks are compared to within the
+    time for which a thread may lose its processor.
+    """
     run(
         """
         import time
@@ -220,7 +224,7 @@ def test_times_of_tasks_go_on_where_the_device_s_counter_begins_again(bits):
             event.wait()
             now = time.monotonic_ns()
             assert begin <= event.submit_time_ns <= event.start_time_ns <= event.end_time_ns
-            assert last <= event.start_time_ns and event.end_time_ns <= now + 200_000
+            assert last <= event.start_time_ns and event.end_time_ns <= now + 10_000_000
             last = event.end_time_ns
             time.sleep(0.0007)
         """,

@@ -33,6 +33,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import ordering
 import producers
 import pytest
 from producers import CPU, IS_COPIED, READ_ONLY, Producer, Tensor, capsule_name, peek
@@ -369,13 +370,13 @@ def test_s29_keep_alive_without_depends_holds_until_all_work_so_far_has_ended():
     queue.host_task(go.wait, 60)
     event = queue.keep_alive([Held()])
     gc.collect()
-    time.sleep(0.02)
+    ordering.run_another_task("host")
     assert Held.alive
     assert not event.done
     go.set()
     event.wait()
     del event
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while Held.alive and time.monotonic() < deadline:
         usmpy._core._live_counts()  # runs what workers put off
         time.sleep(0.001)
@@ -410,7 +411,7 @@ def test_s31_a_deleter_that_wants_the_gil_and_a_waiter_that_holds_it_do_not_meet
         del x
         queue.wait(timeout=60)
         assert y.tolist() == [0] * 64
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not tensor.deleted and time.monotonic() < deadline:
             usmpy._core._live_counts()
         assert tensor.deleted == 1

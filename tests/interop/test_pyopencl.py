@@ -14,6 +14,7 @@ import types
 import weakref
 
 import numpy as np
+import ordering
 import pytest
 from libraries import need
 
@@ -309,7 +310,7 @@ def test_a_barrier_in_an_out_of_order_queue_holds_up_both(peer):
     third = queue.fill(x, 2)
     theirs.flush()
     filled.wait()
-    time.sleep(0.02)
+    ordering.run_another_task(queue.device)
     complete = cl.command_execution_status.COMPLETE
     states = [event.command_execution_status for event in (first, second)]
     assert complete not in states
