@@ -88,11 +88,14 @@ static usm_status run_held(void *argument, usm_error *error)
     return USM_OK;
 }
 
-/* Whether the event waits for the other one, itself or through others. None of them ends meanwhile. */
+/*
+ * Whether the event waits for the other one, itself or through others. A gate keeps each of them from ending
+ * meanwhile, but for those that have ended: they give their links back.
+ */
 static bool leads_to(const usm_event *event, const usm_event *target)
 {
     bool found = event == target;
-    for (size_t i = 0; i < event->n_links && !found; i++) {
+    for (size_t i = 0; !usm_event_ended(event) && i < event->n_links && !found; i++) {
         found = leads_to(event->links[i].event, target);
     }
     return found;
