@@ -16,7 +16,7 @@ static pid_t fork_with(usm_worker *worker)
         sigemptyset(&alarms);
         sigaddset(&alarms, SIGALRM);
         pthread_sigmask(SIG_UNBLOCK, &alarms, NULL); /* of a thread of a worker */
-        watchdog(600);                                /* alarms are not inherited */
+        watchdog(600);                               /* alarms are not inherited */
     }
     return child;
 }
