@@ -2,6 +2,7 @@
 
     python csrc/extension.py              builds in place for tests: after a change of C code
     python csrc/extension.py -v           prints which headers it found, and the commands
+    python csrc/extension.py --into DIR   puts the extension into DIR instead
     python csrc/extension.py --commands   prints the commands of all objects and of the extension, as JSON
 
 It is for a clone that was installed by `pip install -e`, and compiles what changed. The variables of setup.py
@@ -385,6 +386,7 @@ def main():
     )
     parser.add_argument("-j", "--jobs", type=int, help="files at a time (default: one a processor)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print headers and commands")
+    parser.add_argument("--into", type=Path, default=ROOT / "usmpy", help="folder of the extension")
     parser.add_argument("--commands", action="store_true", help="print the commands instead")
     arguments = parser.parse_args()
     for name in ("USMPY_TESTING", "USMPY_WERROR"):
@@ -397,7 +399,7 @@ def main():
         made = extension.build(arguments.jobs, arguments.verbose or None)
     except BuildError as error:
         sys.exit(f"usmpy: {error}")
-    replace(ROOT / "usmpy" / made.name, made.read_bytes())
+    replace(arguments.into / made.name, made.read_bytes())
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ import tempfile
 
 from newer_level_zero import KEYS, MIRROR, Absent, apt
 from newer_level_zero import run as run_apt
-from pythons import install, variables
+from pythons import copy_tree, install, variables
 
 CACHE = pathlib.Path.home() / ".cache" / "usmpy-pythons"
 UBUNTU = "http://archive.ubuntu.com/ubuntu"
@@ -116,15 +116,16 @@ def run(version: str, chosen: list[str], arguments: argparse.Namespace) -> bool:
     logs.mkdir(parents=True)
     if arguments.tsan:
         environment |= {
-            # Beside the interpreter's flags, which have -fsanitize=thread already.
-            **{"CC": "clang", "USMPY_CFLAGS": "-fsanitize=thread", "USMPY_WERROR": "0"},
+            **{"CC": "clang", "USMPY_WERROR": "0"},
+            **dict.fromkeys(("USMPY_CFLAGS", "USMPY_LDFLAGS"), "-fsanitize=thread"),
             "TSAN_OPTIONS": f"suppressions={target / SUPPRESSIONS}:log_path={logs / 'tsan'}:die_after_fork=0",
         }
-    installed = install(str(interpreter), folder, environment)
-    if installed is None:
+    tree = folder / "tree"
+    copy_tree(tree)
+    python = install(str(interpreter), tree, folder / "venv", environment)
+    if python is None:
         print("the installation failed")
         return False
-    tree, python = installed
     subprocess.run([python, "-VV"])
     commands = []
     if arguments.tsan:

@@ -1,11 +1,12 @@
-"""Runs the Python tests under more interpreters, each with a build and an environment of its own.
+"""Runs the Python tests under more interpreters, each with an extension and an environment of its own.
 
     python tests/pythons.py python3.10 python3.13 /opt/python3.13t/bin/python3
 
 It runs what depends on the interpreter: the exchange, the tests of CHOSEN, and under the first and the last
 interpreter the conformance suite on the host device. Drivers and kernels see nothing of the interpreter, and
 the README's command runs everything with one. --all runs everything but tests/structure. The builds are quick
-ones (USMPY_DEBUG=1). The large libraries (PyTorch, JAX) are left out, so their tests are skipped.
+ones (USMPY_DEBUG=1) in one copy of the tree, where only csrc/py is compiled for each interpreter. The large
+libraries (PyTorch, JAX) are left out, so their tests are skipped.
 Interpreters that are missing, and failures, end the script with 1.
 """
 
@@ -74,36 +75,38 @@ def variables() -> dict[str, str]:
         **os.environ,
         **dict.fromkeys(("USMPY_TESTING", "USMPY_WERROR", "USMPY_DEBUG"), "1"),
         "USMPY_REQUIRE_LIBRARIES": "0",
-        "USMPY_CFLAGS": "-Wno-maybe-uninitialized",  # GCC's guesses without its optimiser
     }
 
 
-def install(
-    interpreter: str, folder: pathlib.Path, environment: dict[str, str]
-) -> tuple[pathlib.Path, pathlib.Path] | None:
-    """Copies the sources to `folder`/tree and installs them in the environment `folder`/venv.
-
-    Returns the tree and the environment's interpreter; None if a command failed.
-    """
-    tree, python = folder / "tree", folder / "venv" / "bin" / "python"
+def copy_tree(tree: pathlib.Path) -> None:
+    """Copies the sources to `tree`, where objects of an earlier run are used again."""
     for path in tree.glob("*"):
-        if path.name != "build":  # the objects of an earlier run are used again
+        if path.name != "build":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     shutil.copytree(ROOT, tree, ignore=LEFT_BEHIND, dirs_exist_ok=True)
-    new = [[interpreter, "-m", "venv", folder / "venv"], [python, "-m", "pip", "install", "-q", "-U", "pip"]]
+
+
+def install(
+    interpreter: str, tree: pathlib.Path, venv: pathlib.Path, environment: dict[str, str]
+) -> pathlib.Path | None:
+    """Installs the sources in `tree` in the environment `venv`.
+
+    Returns the environment's interpreter; None if a command failed.
+    """
+    python = venv / "bin" / "python"
+    new = [[interpreter, "-m", "venv", venv], [python, "-m", "pip", "install", "-q", "-U", "pip"]]
     for command in [*([] if python.exists() else new), *installs(interpreter, python, environment)]:
         if subprocess.run(command, cwd=tree, env=environment).returncode != 0:
             return None
-    return tree, python
+    return python
 
 
-def run(interpreter: str, conformance: bool, everything: bool) -> bool:
-    environment = variables()
-    with tempfile.TemporaryDirectory(prefix="usmpy-python-") as folder:
-        installed = install(interpreter, pathlib.Path(folder), environment)
-        if installed is None:
+def run(interpreter: str, folder: pathlib.Path, conformance: bool, everything: bool) -> bool:
+    environment, tree = variables(), folder / "tree"
+    with tempfile.TemporaryDirectory(prefix="venv-", dir=folder) as venv:
+        python = install(interpreter, tree, pathlib.Path(venv), environment)
+        if python is None:
             return False
-        tree, python = installed
         test, host = [python, "-m", "pytest", "-q", "-n", "2"], {**environment, "USMPY_TEST_BACKENDS": "host"}
         # The structure of the sources is the same for every interpreter.
         runs = [([*test, "--ignore=tests/structure"], environment)]
@@ -124,13 +127,16 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="run everything but tests/structure")
     arguments = parser.parse_args()
     failed = []
-    for interpreter in arguments.interpreters:
-        found = shutil.which(interpreter)
-        version = found and subprocess.run([found, "-VV"], capture_output=True, text=True).stdout.strip()
-        print(f"== {interpreter}: {version or 'not found'}", flush=True)
-        conformance = interpreter in (arguments.interpreters[0], arguments.interpreters[-1])
-        if not version or not run(found, conformance, arguments.all):
-            failed.append(interpreter)
+    with tempfile.TemporaryDirectory(prefix="usmpy-python-") as place:
+        folder = pathlib.Path(place)
+        copy_tree(folder / "tree")
+        for interpreter in arguments.interpreters:
+            found = shutil.which(interpreter)
+            version = found and subprocess.run([found, "-VV"], capture_output=True, text=True).stdout.strip()
+            print(f"== {interpreter}: {version or 'not found'}", flush=True)
+            conformance = interpreter in (arguments.interpreters[0], arguments.interpreters[-1])
+            if not version or not run(found, folder, conformance, arguments.all):
+                failed.append(interpreter)
     print(f"failed: {' '.join(failed)}" if failed else "all passed")
     return 1 if failed else 0
 

@@ -3,10 +3,12 @@
     python tests/sanitize.py                               the whole suite
     python tests/sanitize.py -- tests/cts -k event         arguments after -- are pytest's
     python tests/sanitize.py --no-leaks                    no look for leaks at the end
-    python tests/sanitize.py --build-dir FOLDER            keeps the build, so that the next is quick
+    python tests/sanitize.py --build-dir FOLDER            keeps the copy of the tree and the reports
     python tests/sanitize.py --build-dir FOLDER --build    the build alone; its copies run side by side
 
-The tree is copied and built there (USMPY_DEBUG=1 USMPY_TESTING=1), so the build in place stays as it is.
+The tests run in a copy of the tree that has this build of the extension (USMPY_DEBUG=1 USMPY_TESTING=1), so
+the build in place stays as it is. Objects are kept in build/, where those of the core are the same as of
+`tests/unit/run.py --sanitize address,undefined`; what changed is compiled again.
 The interpreter and the other libraries are not instrumented: the sanitizers' libraries are preloaded, and
 what they find is about our code, or about memory of others that our code touched. The first finding ends
 the run, and names the test. Leaks are looked for at the end of the process that ran the tests; those count
@@ -89,24 +91,16 @@ def find_library(cc, name):
 
 
 def build(tree, cc):
-    for path in tree.glob("*"):
-        if path.name != "build":  # of an earlier run: objects that are still good
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    shutil.copytree(ROOT, tree, ignore=LEFT_BEHIND, dirs_exist_ok=True)
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(ROOT, tree, ignore=LEFT_BEHIND)
     environment = {
         **os.environ,
-        "CC": cc,
-        "USMPY_DEBUG": "1",
-        "USMPY_TESTING": "1",
-        "USMPY_CFLAGS": FLAGS,
-        "USMPY_LDFLAGS": FLAGS,
+        **dict.fromkeys(("USMPY_DEBUG", "USMPY_TESTING", "USMPY_WERROR"), "1"),
+        **{"CC": cc, "USMPY_CFLAGS": FLAGS, "USMPY_LDFLAGS": FLAGS},
     }
-    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", f"-j{os.cpu_count()}"]
-    done = subprocess.run(
-        command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    if done.returncode != 0:
-        sys.exit(done.stdout)
+    command = [sys.executable, ROOT / "csrc" / "extension.py", "--into", tree / "usmpy"]
+    if subprocess.run(command, env=environment).returncode != 0:
+        sys.exit("the build failed")
 
 
 def nvidia_libraries():
@@ -193,7 +187,9 @@ def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--build-dir", help="build here, and keep it, instead of in a temporary folder")
+    parser.add_argument(
+        "--build-dir", help="a folder for the copy, which is kept, instead of a temporary one"
+    )
     parser.add_argument("--build", action="store_true", help="run no tests")
     parser.add_argument("--cc", default="gcc", help="the compiler: GCC (default: gcc)")
     parser.add_argument("--no-leaks", action="store_true", help="do not look for leaks at the end")
