@@ -1,17 +1,12 @@
 """The layers of csrc/README.md, read from the sources; names and state, read from the compiled objects."""
 
-import importlib.util
-import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
-import sysconfig
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import cuda_drivers
+import extension
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -486,39 +481,32 @@ def test_headers_are_guarded_by_their_own_name():
             assert f"#ifndef {guard}\n#define {guard}\n" in text, f"{path.relative_to(CSRC)}: {guard}"
 
 
-# Below: what the compiler made of each file, without the optimiser, which would drop and merge names.
+# Below: what the compiler made of each file, in the build for tests.
 
 
 @pytest.fixture(scope="module")
-def objects(tmp_path_factory):
+def objects():
     """{source: (name, scope, section) of each symbol}; scope is 'g' for global, 'l' for local."""
-    compiler, objdump = shutil.which("cc") or "gcc", shutil.which("objdump")
+    objdump = shutil.which("objdump")
     assert objdump is not None, "binutils has objdump"
-    folder = tmp_path_factory.mktemp("objects")
-    (package,) = importlib.util.find_spec("tvm_ffi").submodule_search_locations
-    paths = [
-        sysconfig.get_path("include"),
-        Path(package) / "include",
-        cuda_drivers.header() or "/usr/include",
-        CSRC.parent / "usmpy" / "include",
-        CSRC,
-        folder,
-    ]
-    runpy.run_path(str(CSRC / "py" / "docstrings.py"))["write"](folder / "docstrings.h")
-    runpy.run_path(str(CSRC / "kernels" / "operations.py"))["write"](folder / "operations.h")
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-DUSM_TESTING", "-O0", "-fPIC", *(f"-I{path}" for path in paths)]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("USMPY_DEBUG", "USMPY_CFLAGS", "USMPY_LDFLAGS"):
+            patch.delenv(name, raising=False)
+        for name in ("USMPY_TESTING", "USMPY_WERROR"):
+            patch.setenv(name, "1")
+        build = extension.Extension(say=lambda line: None)
+        build.build()
 
-    def symbols(source):
-        target = folder / f"{layer(source)}_{source.stem}.o"
-        subprocess.run([compiler, *flags, "-c", source, "-o", target], check=True, capture_output=True)
+    def symbols(target):
         table = subprocess.run([objdump, "-tw", target], check=True, capture_output=True, text=True).stdout
         # address, flags (7 characters, the first is the scope), section, size, then the name
         rows = re.findall(r"^[0-9a-f]+ (.{7}) (\S+)\t[0-9a-f]+\s+(?:\.hidden )?(\S+)$", table, re.M)
         return [(name, scope[0], section) for scope, section, name in rows if not name.startswith(".")]
 
-    sources = [path for path in SOURCES if path.suffix == ".c"]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(sources, pool.map(symbols, sources), strict=True))
+    files = [path for path in SOURCES if path.suffix == ".c"]
+    left_out = {layer(path) for path in files if path not in build.objects}
+    assert not left_out, "python csrc/extension.py -v names the headers that are missing"
+    return {path: symbols(build.objects[path]) for path in files}
 
 
 def prefix_of(source):
@@ -549,7 +537,7 @@ def test_external_symbols_have_the_prefix_of_their_layer(objects):
 
 # Everything that can change while the program runs, by file, each with its reason.
 STATE = {
-    "core/base/blas.c": {"known.0": "the library for products of matrices, found once"},
+    "core/base/blas.c": {"known": "the library for products of matrices, found once"},
     "backends/cuda/capture.c": {
         "ended": "the timeline of captured tasks, which counts as completed",
     },
@@ -580,7 +568,7 @@ STATE = {
     "backends/cuda/stream.c": {"begins_with_address": "how handles of living streams look"},
     "backends/fault/fault.c": {
         "faults": "which call is to fail, in builds for tests",
-        "again.0": "memory was refused in this thread: the second try is too",
+        "again": "memory was refused in this thread: the second try is too",
     },
     "backends/host/device.c": {
         "processors": "those that the process may use, found once",
@@ -611,9 +599,9 @@ STATE = {
     "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
     "core/share/handle.c": {"maker": "the boot and the process that handles name, read once"},
     "core/share/share.c": {"all": "the index of all blocks of several processes"},
-    "core/builtin/archive.c": {"decoded.0": "the sources of the kernels, decompressed once"},
+    "core/builtin/archive.c": {"decoded": "the sources of the kernels, decompressed once"},
     "core/builtin/builtin.c": {
-        "known.0": "the host's place, which is for ever",
+        "known": "the host's place, which is for ever",
         "builtin_store": "keeps programs between processes, set at import",
     },
     "core/device/registry.c": {"slots": "what each backend said when it was started"},
@@ -644,9 +632,9 @@ STATE = {
         "usm_event_next": "order of submission, over all queues",
         "usm_trace_on": "whether anything is recorded",
         "usm_task_observer": "the hook by which traces see tasks, set by the first trace",
-        "walks.0": "number of a walk along links, so that each event is visited once",
+        "walks": "number of a walk along links, so that each event is visited once",
     },
-    "core/start.c": {"once.0": "the start happens once"},
+    "core/start.c": {"once": "the start happens once"},
     "core/tasks/queue.c": {
         "all_queues": "drained at exit, failed in a forked child",
     },
@@ -677,11 +665,11 @@ STATE = {
     "core/base/thread.c": {"here": "of each thread: where it was before it was pinned"},
     "cpu/builtin.c": {"part": "of each thread: what it does of a kernel"},
     "cpu/builtin_wide.c": {"part": "the same"},
-    "cpu/vector_math.c": {"known.0": "libmvec, found once"},
+    "cpu/vector_math.c": {"known": "libmvec, found once"},
     "cpu/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
     "core/base/sync.c": {
         "usm_own_stripe": "the stripe of this thread",
-        "threads.0": "how many threads have one",
+        "threads": "how many threads have one",
         "usm_hazard_stripes": "striped locks of allocations",
         "leaves": "striped locks of everything small",
         "registry": "lock of the lists of the process",
@@ -702,7 +690,7 @@ STATE = {
     "py/deferred.c": {
         "scheduled": "a visit of the main thread is under way",
         "closes": "what comes after the interpreter is registered",
-        "of_main.0": "the main interpreter waits for tasks at its end",
+        "of_main": "the main interpreter waits for tasks at its end",
         "holders": "what waits for a thread with the GIL, or may come to that",
         "holders_lock": "guards the list",
     },
@@ -710,12 +698,12 @@ STATE = {
         "main_record": "the record of the main interpreter",
         "records": "all of them, of which none is freed",
         "last": "of each thread: the record that it found last",
-        **({"low.1": "", "high.0": ""} if sys.version_info < (3, 12) else {}),
+        **({"low": "", "high": ""} if sys.version_info < (3, 12) else {}),
     },
     "py/module.c": {
         "usmpy_main_module": "the module that the main interpreter loaded last",
         "usmpy_main_state": "its state",
-        "once.0": "what interpreters share is started once",
+        "once": "what interpreters share is started once",
     },
     "py/exchange/sycl.c": {
         "sycl": "functions of the SYCL runtime",
@@ -735,15 +723,16 @@ TABLES = re.compile(
 
 
 def test_state_that_can_change_is_listed(objects):
+    """A compiler numbers the variables of functions (name.0), each in its own way."""
     found = {}
     for source, symbols in objects.items():
-        names = {
-            name
+        names = [
+            re.sub(r"\.\d+$", "", name)
             for name, _, section in symbols
             if re.match(r"\.(data|bss|tdata|tbss)|\*COM\*", section)
             if not section.startswith(".data.rel.ro")
             if not (layer(source) == "py" and TABLES.match(name))
-        }
+        ]
         if names:
-            found[str(source.relative_to(CSRC))] = names
-    assert found == {name: set(state) for name, state in STATE.items()}
+            found[str(source.relative_to(CSRC))] = sorted(names)
+    assert found == {name: sorted(state) for name, state in STATE.items()}
