@@ -260,11 +260,12 @@ def accepts(compiler, linker, options, link_options=()):
 
 def generate(jobs=None, verbose=None):
     """Brings up to date what scripts write: the kernels, the table of operations, the docstrings."""
-    build, kernels = Build(GENERATED), CSRC / "kernels"
+    build, kernels, tools = Build(GENERATED), CSRC / "kernels", CSRC / "kernels" / "tools"
     operations, stub = kernels / "operations.py", ROOT / "usmpy" / "_core.pyi"
     read = [path for kind in ("*.cl", "*.h", "*.ptx", "*.spv") for path in sorted(kernels.rglob(kind))]
+    read += [operations, tools / "make_ptx.py", tools / "make_spirv.py"]
     written = [
-        build.write(GENERATED / "kernels.c", kernels / "tools" / "embed.py", [operations, *read]),
+        build.write(GENERATED / "kernels.c", tools / "embed.py", read),
         build.write(GENERATED / "operations.h", operations),
         build.write(GENERATED / "docstrings.h", CSRC / "py" / "docstrings.py", [stub]),
     ]

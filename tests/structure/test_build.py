@@ -1,11 +1,16 @@
-"""csrc/ninja_build.py builds what a change concerns, and nothing else."""
+"""csrc/ninja_build.py builds what a change concerns; a stored kernel that is missing ends the build."""
 
 import os
+import runpy
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from ninja_build import Build, BuildError, keep_headers
 
+KERNELS = Path(__file__).parents[2] / "csrc" / "kernels"
 pytestmark = pytest.mark.not_sanitized("it runs other programs")
 CC = (os.environ.get("CC", "cc").split()[0],)
 FILES = {
@@ -154,3 +159,60 @@ def test_headers_are_kept_by_what_they_hold(tmp_path):
     assert first != other
     assert {path.name for path in (first / "CL").iterdir()} == {"cl.h", "near.h", "version.h"}
     assert "VERSION True" in (other / "CL" / "version.h").read_text()
+
+
+@pytest.fixture
+def embed(tmp_path):
+    """What csrc/kernels/tools/embed.py says of a copy of the kernels that a function has changed."""
+
+    def run(change):
+        copy = tmp_path / "csrc" / "kernels"
+        shutil.copytree(KERNELS, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        change(copy)
+        target = tmp_path / "kernels.c"
+        command = [sys.executable, copy / "tools" / "embed.py", target]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert not target.exists()
+        return done.stderr.splitlines()
+
+    return run
+
+
+def test_no_stored_kernel_is_missing():
+    assert list(runpy.run_path(str(KERNELS / "tools" / "embed.py"))["missing"]()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [
+        ("ptx/strided.ptx", "make_ptx.py"),
+        ("ptx/operate.exp_float32.ptx", "make_ptx.py"),
+        ("ptx/head.ptx", "make_ptx.py"),
+        ("spirv/sequence_fp64.spv", "make_spirv.py"),
+        ("spirv/cast_twofold_fp64.spv", "make_spirv.py"),
+        ("spirv/scan.uint64.spv", "make_spirv.py"),
+    ],
+)
+def test_a_missing_stored_kernel_ends_the_build(embed, name, script):
+    said = embed(lambda kernels: (kernels / "generated" / name).unlink())
+    assert said == [f"the stored kernel {name} is missing: run python csrc/kernels/tools/{script}"]
+
+
+def test_a_source_without_stored_kernels_ends_the_build(embed):
+    said = embed(
+        lambda kernels: (kernels / "src" / "another.cl").write_text("kernel void usm_another() {}\n")
+    )
+    assert said == [
+        f"the stored kernel {name} is missing: run python csrc/kernels/tools/{script}"
+        for name, script in (("ptx/another.ptx", "make_ptx.py"), ("spirv/another.spv", "make_spirv.py"))
+    ]
+
+
+def test_a_missing_cast_ends_the_build(embed):
+    def change(kernels):
+        path = kernels / "generated" / "ptx" / "cast_elements.ptx"
+        path.write_text(path.read_text().replace("// cast bool int8\n", "// cast bool nothing\n"))
+
+    said = embed(change)
+    assert said == ["the stored kernel cast bool int8 is missing: run python csrc/kernels/tools/make_ptx.py"]

@@ -23,6 +23,8 @@ INCLUDE = re.compile(r'^#include "(.*)"$')
 OPERATIONS = runpy.run_path(str(KERNELS / "operations.py"))
 # Headers that no file holds.
 WRITTEN = {"operations.h": OPERATIONS["header"], "costly.h": OPERATIONS["costly"]}
+# The modules of sources that are compiled once for each type, or operation: {name: options}.
+VARIANTS = OPERATIONS["modules"]()
 # Registers and labels of PTX, which make_ptx.py numbers as they appear. In the archive, the byte of
 # its place in this list, from 1 on, stands for one, and its number is apart.
 NUMBERED = {
@@ -82,6 +84,26 @@ def expand(path, seen):
 def kernel_sources():
     """{name without suffix: text}"""
     return {path.stem: "\n".join(expand(path, set())) + "\n" for path in sorted(SOURCES.glob("*.cl"))}
+
+
+def plain_modules():
+    """The sources that are compiled once; what is stored of casts is made in other ways."""
+    varied = {variant.partition(".")[0] for variant in VARIANTS}
+    return [path.stem for path in sorted(SOURCES.glob("*.cl")) if path.stem not in {"cast", *varied}]
+
+
+def missing():
+    """What should be stored and is not, each with the script that makes it."""
+    sys.path.insert(0, str(KERNELS / "tools"))
+    import make_ptx
+    import make_spirv
+
+    files = [(f"ptx/{name}.ptx", "make_ptx.py") for name in make_ptx.FILES]
+    files += [(f"spirv/{name}.spv", "make_spirv.py") for name in make_spirv.MODULES]
+    yield from ((file, script) for file, script in files if not (GENERATED / file).is_file())
+    if (elements := GENERATED / "ptx" / "cast_elements.ptx").is_file():
+        pieces = set(re.findall(r"^// (.*)\n", elements.read_text(encoding="utf-8"), re.M))
+        yield from ((piece, "make_ptx.py") for piece in make_ptx.CASTS if piece not in pieces)
 
 
 def ptx_texts():
@@ -263,6 +285,11 @@ def c_source():
 
 def write(path):
     """Writes the C file, unless it is as it ought to be: it is compiled again only after a change."""
+    if lines := [
+        f"the stored kernel {name} is missing: run python csrc/kernels/tools/{script}"
+        for name, script in missing()
+    ]:
+        sys.exit("\n".join(lines))
     path, text = Path(path), c_source()
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)

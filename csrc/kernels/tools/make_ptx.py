@@ -29,8 +29,6 @@ OPTIONS = [
     "--disable-warnings",
 ]
 FOLDER = Path(__file__).resolve().parents[1] / "generated" / "ptx"
-MODULES = ("strided", "fill", "sequence", "classify", "compare", "gather", "index", "logic", "mask", "reduce")
-MODULES += ("sort", "take", "triangle", "where")
 
 PRELUDE = """
 typedef unsigned char uchar;
@@ -77,6 +75,9 @@ TYPES = [
     "float32",
 ]
 TYPES += ["float64", "bfloat16", "complex64", "complex128"]
+
+CASTS = [f"cast {dst} {src}" for dst in TYPES for src in TYPES if dst != src]
+FILES = [*embed.plain_modules(), *embed.VARIANTS, "head", "cast", "cast_elements"]
 
 ELEMENT = """
 extern "C" __constant__ const uint usm_dst_size = sizeof(usm_target), usm_src_size = sizeof(usm_source);
@@ -198,8 +199,8 @@ def element(nvrtc, dst, src, text):
 
 def sources():
     """The text and the options of each file, by its name; the elements of casts have one for all pairs."""
-    found = {name: [without_spaces(name)] for name in MODULES}
-    for variant, options in embed.OPERATIONS["modules"]().items():
+    found = {name: [without_spaces(name)] for name in embed.plain_modules()}
+    for variant, options in embed.VARIANTS.items():
         found[variant] = [without_spaces(variant.partition(".")[0]), *options]
     axes = "\n".join(embed.expand(embed.SOURCES / "axes.h", set())) + "\n"
     found["head"] = found["cast"] = [re.sub(r"\bglobal\b ?", "", axes) + WALK, "-rdc=true"]
@@ -221,12 +222,7 @@ def make(nvrtc):
     files = {name: compile(nvrtc, *own) for name, own in found.items()}
     files["head"], walk = split_head(files["cast"])
     files["cast"] = re.sub(r"^\.extern [^{}]*?;\n", "", walk, flags=re.M)
-    pieces = [
-        f"// cast {dst} {src}\n{element(nvrtc, dst, src, text)}"
-        for dst in TYPES
-        for src in TYPES
-        if dst != src
-    ]
+    pieces = (f"// {name}\n{element(nvrtc, *name.split()[1:], text)}" for name in CASTS)
     files["cast_elements"] = "".join(pieces)
     return {f"{name}.ptx": text for name, text in files.items()}
 

@@ -31,24 +31,9 @@ CLANG += ["-fno-vectorize", "-fno-slp-vectorize", "-fdiscard-value-names"]
 CLANG += ["-Xclang", "-finclude-default-header", "-ffp-contract=off", "-emit-llvm", "-c"]
 TRANSLATE = ["llvm-spirv-14", "--spirv-max-version=1.1"]
 # {module: (source, options)}; with fp64 and, where that makes a difference, without.
-MODULES = {
-    "strided": ("strided", []),
-    "fill": ("fill", []),
-    "sequence": ("sequence", []),
-    "sequence_fp64": ("sequence", ["-DUSM_HAS_FP64"]),
-    "classify": ("classify", []),
-    "compare": ("compare", []),
-    "gather": ("gather", []),
-    "index": ("index", []),
-    "logic": ("logic", []),
-    "mask": ("mask", []),
-    "reduce": ("reduce", []),
-    "sort": ("sort", []),
-    "where": ("where", []),
-    "take": ("take", []),
-    "triangle": ("triangle", []),
-}
-for variant, options in embed.OPERATIONS["modules"]().items():
+MODULES = {name: (name, []) for name in embed.plain_modules()}
+MODULES["sequence_fp64"] = ("sequence", ["-DUSM_HAS_FP64"])
+for variant, options in embed.VARIANTS.items():
     double = variant.endswith(("float64", "complex128"))
     MODULES[variant] = (variant.partition(".")[0], [*options, "-DUSM_HAS_FP64"] if double else options)
 
