@@ -274,7 +274,7 @@ elif vendor := os.environ.get("USMPY_TEST_OPENCL"):
     BACKENDS = [Backend("opencl-other", opencl(vendor), frozenset(), COARSE | PARTLESS | own)]
 
 
-def takes(backend: Backend, number: int, of: int = 2) -> bool:
+def takes(backend: Backend, number: int, of: int) -> bool:
     """Whether this device takes the case of this number, where each device takes one case of so many.
 
     For cases that build programs and cannot fail one by one: a fault of one type on one device shows with its
@@ -284,7 +284,7 @@ def takes(backend: Backend, number: int, of: int = 2) -> bool:
 
 
 def drawn(backend: Backend, cases: list, turn: int = 0) -> list:
-    """All cases on the host; elsewhere a third of them, which is another one on the next device or turn."""
-    if backend.name == "host":
+    """A third of the cases, another on the next device or turn; all of them on the host, or on one alone."""
+    if backend.name == "host" or len(BACKENDS) == 1:
         return cases
     return [case for number, case in enumerate(cases) if takes(backend, number + turn, 3)]

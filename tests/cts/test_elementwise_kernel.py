@@ -444,27 +444,27 @@ def test_bad_texts(keywords, error, match):
         make(**keywords)
 
 
-@pytest.mark.parametrize(
-    ("operation", "preamble", "match"),
-    [
-        ("z = x +\n  absent", "", r"(?s)add: line 2 of operation: absent.*absent"),
-        ("z = x +", "", r"add: line 1 of operation: z = x \+"),
-        ("T t = x;\nz = (T)\n\n", "", r"add: line 2 of operation: z = \(T\)"),
-        ("z = x +;", "", r"add: line 1 of operation: z = x \+;"),
-        ("float4 v; z = x", "", "(?s)line 1 of operation.*float4: the portable language has no vector types"),
-        ("z = f(x)", "T g(T x) { return x; }\nT f(T x) { return y; }", r"line 2 of preamble: T f\(T x\)"),
-    ],
-)
-def test_broken_operations(queue, operation, preamble, match):
-    kernel = make(operation=operation, preamble=preamble)
-    x = on(queue, numbers(3))
-    out = usmpy.zeros(3, dtype="float32", queue=queue)
-    for _ in range(2):
-        with pytest.raises(usmpy.BuildError, match=match) as caught:
-            kernel(x, x, out=out)
-        assert caught.value.log
-        caught.value.__traceback__ = None
-    assert out.tolist() == [0, 0, 0]
+BROKEN = [
+    ("z = x +\n  absent", "", r"(?s)add: line 2 of operation: absent.*absent"),
+    ("z = x +", "", r"add: line 1 of operation: z = x \+"),
+    ("T t = x;\nz = (T)\n\n", "", r"add: line 2 of operation: z = \(T\)"),
+    ("z = x +;", "", r"add: line 1 of operation: z = x \+;"),
+    ("float4 v; z = x", "", "(?s)line 1 of operation.*float4: the portable language has no vector types"),
+    ("z = f(x)", "T g(T x) { return x; }\nT f(T x) { return y; }", r"line 2 of preamble: T f\(T x\)"),
+]
+
+
+def test_broken_operations(backend, queue):
+    for operation, preamble, match in drawn(backend, BROKEN):
+        kernel = make(operation=operation, preamble=preamble)
+        x = on(queue, numbers(3))
+        out = usmpy.zeros(3, dtype="float32", queue=queue)
+        for _ in range(2):
+            with pytest.raises(usmpy.BuildError, match=match) as caught:
+                kernel(x, x, out=out)
+            assert caught.value.log
+            caught.value.__traceback__ = None
+        assert out.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -222,19 +222,19 @@ def test_no_identity(queue):
             make(identity=None)(x, **{name: True})
 
 
-@pytest.mark.parametrize(
-    ("keywords", "match"),
-    [
-        ({"map": "x +\n absent"}, "running: line 2 of map: absent"),
-        ({"scan": "a + c"}, r"running: line 1 of scan: a \+ c"),
-        ({"post": "y = a;\ny = d;"}, "running: line 2 of post: y = d;"),
-        ({"identity": "zero"}, "running: line 1 of identity: zero"),
-    ],
-)
-def test_broken_texts(queue, keywords, match):
-    with pytest.raises(usmpy.BuildError, match=match) as caught:
-        make(**keywords)(on(queue, whole(10)))
-    caught.value.__traceback__ = None
+BROKEN = [
+    ({"map": "x +\n absent"}, "running: line 2 of map: absent"),
+    ({"scan": "a + c"}, r"running: line 1 of scan: a \+ c"),
+    ({"post": "y = a;\ny = d;"}, "running: line 2 of post: y = d;"),
+    ({"identity": "zero"}, "running: line 1 of identity: zero"),
+]
+
+
+def test_broken_texts(backend, queue):
+    for keywords, match in drawn(backend, BROKEN):
+        with pytest.raises(usmpy.BuildError, match=match) as caught:
+            make(**keywords)(on(queue, whole(10)))
+        caught.value.__traceback__ = None
 
 
 def test_bad_declarations():
