@@ -448,7 +448,7 @@ CASES += [put_, put_along_axis, place, by_lists, set_by_lists, sequences]
 
 @pytest.mark.parametrize("case", CASES, ids=[case.__name__.strip("_") for case in CASES])
 def test_as_numpy_has_it(backend, device, case):
-    @random_calls(backend, device, few=15)
+    @random_calls(backend, device, few=8)
     def check(draw):
         call = case(draw)
         theirs, refused = result_of(call, Theirs())
