@@ -7,7 +7,8 @@ interpreter the conformance suite on the host device. Drivers and kernels see no
 the README's command runs everything with one. --all runs everything but tests/structure. The builds are quick
 ones (USMPY_DEBUG=1) in one copy of the tree, where only csrc/py is compiled for each interpreter. The large
 libraries (PyTorch, JAX) are left out, so their tests are skipped.
-Interpreters that are missing, and failures, end the script with 1.
+Interpreters that are missing, and failures, end the script with 1; else a package index that does not answer
+with 77.
 """
 
 from __future__ import annotations
@@ -49,24 +50,22 @@ CHOSEN = [
 ]
 
 
-def installs(
-    interpreter: str, python: pathlib.Path, environment: dict[str, str]
-) -> list[list[str | pathlib.Path]]:
-    """The commands of pip that bring usmpy and what its tests need."""
-    pip = [python, "-m", "pip", "install", "-q"]
-    asked = subprocess.run([interpreter, "-c", ASK], capture_output=True, text=True, check=True)
-    if asked.stdout.strip() != "True":
-        return [[*pip, "-e", ".[test-base]"]]
+class Absent(Exception):
+    """The package index does not give what the tests need."""
+
+
+def requirements(interpreter: str, environment: dict[str, str]) -> list[str]:
+    """What usmpy's build and its tests need of the package index."""
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     needed = [*project["build-system"]["requires"], *project["project"]["optional-dependencies"]["test-base"]]
-    (folder,) = importlib.util.find_spec("tvm_ffi").submodule_search_locations
-    environment["DLPACK_INCLUDE"] = f"{folder}/include"
-    return [
-        [*pip, "--prefer-binary", *(name for name in needed if not name.startswith(LACKING))],
-        [*pip, "--no-build-isolation", "--no-deps", "-e", "."],
-    ]
+    asked = subprocess.run([interpreter, "-c", ASK], capture_output=True, text=True, check=True)
+    if asked.stdout.strip() == "True":
+        (folder,) = importlib.util.find_spec("tvm_ffi").submodule_search_locations
+        environment["DLPACK_INCLUDE"] = f"{folder}/include"
+        needed = [name for name in needed if not name.startswith(LACKING)]
+    return needed
 
 
 def variables() -> dict[str, str]:
@@ -94,11 +93,14 @@ def install(
     Returns the environment's interpreter; None if a command failed.
     """
     python = venv / "bin" / "python"
-    new = [[interpreter, "-m", "venv", venv], [python, "-m", "pip", "install", "-q", "-U", "pip"]]
-    for command in [*([] if python.exists() else new), *installs(interpreter, python, environment)]:
-        if subprocess.run(command, cwd=tree, env=environment).returncode != 0:
-            return None
-    return python
+    if not python.exists():
+        subprocess.run([interpreter, "-m", "venv", venv], check=True)
+    pip = [python, "-m", "pip", "install", "-q"]
+    for names in (["-U", "pip"], ["--prefer-binary", *requirements(interpreter, environment)]):
+        if subprocess.run([*pip, *names], env=environment).returncode != 0:
+            raise Absent
+    own = [*pip, "--no-build-isolation", "--no-deps", "-e", "."]
+    return python if subprocess.run(own, cwd=tree, env=environment).returncode == 0 else None
 
 
 def run(interpreter: str, folder: pathlib.Path, conformance: bool, everything: bool) -> bool:
@@ -126,7 +128,7 @@ def main() -> int:
     parser.add_argument("interpreters", nargs="+", help="names on the PATH, or paths")
     parser.add_argument("--all", action="store_true", help="run everything but tests/structure")
     arguments = parser.parse_args()
-    failed = []
+    failed, absent = [], []
     with tempfile.TemporaryDirectory(prefix="usmpy-python-") as place:
         folder = pathlib.Path(place)
         copy_tree(folder / "tree")
@@ -135,10 +137,15 @@ def main() -> int:
             version = found and subprocess.run([found, "-VV"], capture_output=True, text=True).stdout.strip()
             print(f"== {interpreter}: {version or 'not found'}", flush=True)
             conformance = interpreter in (arguments.interpreters[0], arguments.interpreters[-1])
-            if not version or not run(found, folder, conformance, arguments.all):
-                failed.append(interpreter)
-    print(f"failed: {' '.join(failed)}" if failed else "all passed")
-    return 1 if failed else 0
+            try:
+                if not version or not run(found, folder, conformance, arguments.all):
+                    failed.append(interpreter)
+            except Absent:
+                absent.append(interpreter)
+    if absent:
+        print(f"the package index did not give what the tests need: {' '.join(absent)}")
+    print(f"failed: {' '.join(failed)}" if failed else "all others passed" if absent else "all passed")
+    return 1 if failed else 77 if absent else 0
 
 
 if __name__ == "__main__":

@@ -433,14 +433,17 @@ def test_refused_tasks_leave_no_object(api, queue):
         with pytest.raises(TypeError):
             api.queue_submit(queue, function, None, None, *nothing, *wrong)
 
-    for _ in range(20):
-        refuse()
-    gc.collect()
-    before = sys.getallocatedblocks()
-    for _ in range(200):
-        refuse()
-    gc.collect()
-    assert sys.getallocatedblocks() - before < 100
+    def left_behind():
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for _ in range(200):
+            refuse()
+        gc.collect()
+        return sys.getallocatedblocks() - before
+
+    left_behind()
+    # A leak grows in each round. Other threads and caches of CPython may allocate hundreds of blocks in one.
+    assert min(left_behind() for _ in range(3)) < 100
 
 
 def test_what_follows_a_failed_task_has_its_code(api, queue):

@@ -77,7 +77,7 @@ def parse_arguments():
     parser.add_argument("--dlpack", help="the folder that holds dlpack/dlpack.h")
     parser.add_argument("--build-dir", help="put the programs here, for a debugger")
     parser.add_argument(
-        "--timeout", type=float, default=120, help="seconds that one test may take (default: 120)"
+        "--timeout", type=float, default=900, help="seconds that one test may take (default: 900)"
     )
     arguments = parser.parse_args()
     arguments.sanitizers = [] if arguments.sanitize == "none" else arguments.sanitize.split(",")
