@@ -17,6 +17,7 @@ import hang
 import level_zero_drivers  # (the same)
 import opencl_drivers  # noqa: F401 (makes the drivers visible to loaders)
 import pytest
+import quick
 from backends import BACKENDS, LEFT_OUT, Absent, Backend
 
 import usmpy
@@ -96,6 +97,10 @@ def pytest_configure(config):
         )
 
 
+def is_quick(config) -> bool:
+    return config.option.markexpr == "quick"
+
+
 def runs_on(backend: Backend, tags: tuple[str, ...]) -> bool:
     return all((tag[1:] not in backend.tags) if tag[0] == "!" else (tag in backend.tags) for tag in tags)
 
@@ -111,6 +116,7 @@ def pytest_generate_tests(metafunc):
             for backend in BACKENDS
             if (backend.files is None or file in backend.files)
             and runs_on(backend, tags)
+            and (backend.name in quick.DEVICES or not is_quick(metafunc.config))
             and (backend.name not in LEFT_OUT or metafunc.definition.path.parent.name != "cts")
         ]
         metafunc.parametrize(
@@ -118,9 +124,16 @@ def pytest_generate_tests(metafunc):
         )
 
 
+def pytest_ignore_collect(collection_path, config):
+    return True if is_quick(config) and quick.leaves_out(collection_path) else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items):
     items[:] = made_items(items)
+    for item in items:
+        if item.path in quick.QUICK and item.get_closest_marker("release") is None:
+            item.add_marker(pytest.mark.quick)
     yield  # pytest groups the tests of each device
     if apart.IN_WORKER:
         items.sort(key=place_of)
