@@ -191,7 +191,7 @@ MINIMAL = PARTLESS | {
 
 # Files where it matters which device of a driver it is. The others test code that is the same for all
 # devices: types, indexing, shapes, values, arguments. A part of a device runs these alone, and so does the
-# minimal backend, whose loops are the host's. USMPY_TEST_ALL_FILES=1 runs all files on all devices (.ci/run
+# minimal backend, whose loops are the host's. USMPY_TEST_ALL_FILES=1 runs all cases on all devices (.ci/run
 # --full: on those two); USMPY_TEST_FEW_FILES=1 runs these alone on all devices but the host.
 PLACEMENT = frozenset(
     {
@@ -221,8 +221,27 @@ PLACEMENT = frozenset(
 SECOND = frozenset(
     f"test_{name}" for name in ("context", "copy", "device", "dlpack_export", "pickle_arrays", "placement")
 )
+# Files whose cases differ in types, shapes and values, in code that the devices share. The host takes all of
+# them; another device takes a third of the cases of each test, and the next device another third.
+DRAWN = frozenset(
+    f"test_{name}"
+    for name in (
+        *(
+            "compare",
+            "complex",
+            "compute_corners",
+            "creation",
+            "fill",
+            "from_pointer",
+            "matmul",
+            "operations",
+        ),
+        *("reduce_bool", "reductions", "semantics", "setitem", "sets", "sorting", "statistics"),
+    )
+)
 if os.environ.get("USMPY_TEST_ALL_FILES"):
     PLACEMENT = SECOND = None
+    DRAWN = frozenset()
 
 BACKENDS = [
     Backend("host", host, EVERY_PROCESSOR | {"system-usm", "shares", "host"}),
