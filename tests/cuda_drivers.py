@@ -18,6 +18,8 @@ import subprocess
 import tempfile
 
 SOURCES = pathlib.Path(__file__).parent / "cuda_driver"
+# The driver in software interprets PTX alone: a toolkit's or a package's cuBLAS ends the process on it.
+NO_CUBLAS = {"USMPY_CUBLAS_LIBRARY": "none"}
 DEVICE_FILES = (
     "/dev/nvidiactl",
     "/dev/dxg",
@@ -94,7 +96,7 @@ def library() -> pathlib.Path:
 def environment(**settings: object) -> dict[str, str]:
     """The environment of a process that uses the driver in software: CUDASIM_DEVICES=1 is devices=1."""
     own = {f"CUDASIM_{name.upper()}": str(value) for name, value in settings.items()}
-    return {**os.environ, "USMPY_CUDA_LIBRARY": str(library()), **own}
+    return {**NO_CUBLAS, **os.environ, "USMPY_CUDA_LIBRARY": str(library()), **own}
 
 
 def has_real() -> bool:
@@ -103,7 +105,7 @@ def has_real() -> bool:
 
 def show() -> None:
     if "USMPY_CUDA_LIBRARY" not in os.environ and not has_real() and missing() is None:
-        os.environ["USMPY_CUDA_LIBRARY"] = str(library())
+        os.environ.update({**NO_CUBLAS, **os.environ, "USMPY_CUDA_LIBRARY": str(library())})
 
 
 show()

@@ -34,7 +34,7 @@ def make_library(path, result=0):
 
 def explained(place="/nowhere/lib/python3/site-packages", **environment):
     """What a process says that has the packages of this place, too."""
-    own = {**cuda_drivers.environment(version=99000), **environment}
+    own = {**cuda_drivers.environment(version=99000), "USMPY_CUBLAS_LIBRARY": "", **environment}
     return another.run(SHOW.replace("PLACE", repr(str(place))), own)
 
 
