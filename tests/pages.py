@@ -31,8 +31,9 @@ from __future__ import annotations
 
 import dataclasses
 import doctest
-import importlib
+import importlib.util
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -70,10 +71,17 @@ def has_devices(backend: str) -> bool:
         return False
 
 
+def has_cupy() -> bool:
+    """CuPy has NVIDIA's driver, and usmpy none in software (tests/cuda_drivers.py) in its place."""
+    software = "usmpy-cuda-driver" in os.environ.get("USMPY_CUDA_LIBRARY", "")
+    return importlib.util.find_spec("cupy") is not None and not software
+
+
 CONDITIONS: dict[str, Callable[[], bool]] = {
     "a C compiler": has_compiler,
     "opencl": lambda: has_devices("opencl"),
     "cuda": lambda: has_devices("cuda"),
+    "cupy": has_cupy,
 }
 
 
