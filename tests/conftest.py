@@ -32,7 +32,7 @@ TESTING = hasattr(_core, "_live_counts")
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FAILED = pytest.StashKey[bool]()  # a test of this process has failed
-LEFT = pytest.StashKey[bool]()  # the previous test left objects, as its mark says
+LEFT = pytest.StashKey[dict[str, int]]()  # objects that tests left, as their marks say, by kind
 
 HANG_SECONDS = 100  # above a test's own limit
 
@@ -234,11 +234,11 @@ def live_counts() -> dict[str, int]:
     return _core._live_counts()
 
 
-def changed(before: dict[str, int], fewer: bool) -> dict[str, tuple[int, int]]:
-    """Counts that differ, then and now; fewer may be fine."""
+def changed(before: dict[str, int], fewer: dict[str, int]) -> dict[str, tuple[int, int]]:
+    """Counts that differ, then and now; so many fewer are fine."""
     now = live_counts()
     return {
-        name: (n, now[name]) for name, n in before.items() if now[name] > n or (now[name] < n and not fewer)
+        name: (n, now[name]) for name, n in before.items() if not n - fewer.get(name, 0) <= now[name] <= n
     }
 
 
@@ -269,13 +269,15 @@ def _check_level_zero() -> None:
 def _settled(request):
     """Check that a test leaks no core objects."""
     level_zero_drivers.reports()
+    left = request.config.stash.setdefault(LEFT, {})
     if request.node.get_closest_marker("leaves_objects"):
+        before = live_counts()
         yield
         _check_level_zero()
-        request.config.stash[LEFT] = True
+        # Some of them may be released at any time: a driver may still be at work on the last task.
+        for name, n in live_counts().items():
+            left[name] = max(0, left.get(name, 0) + n - before[name])
         return
-    left = request.config.stash.get(LEFT, False)  # some of these may be released during this test
-    request.config.stash[LEFT] = False
     _caches()
     if "device" in request.fixturenames:
         request.getfixturevalue("device")
@@ -286,9 +288,12 @@ def _settled(request):
         request.config.stash[FAILED] = True  # its traceback keeps its frames alive until a later test
         return
     request.node.funcargs.clear()
-    fewer = left or request.config.stash.get(FAILED, False)
+    fewer = before if request.config.stash.get(FAILED, False) else left
     # Workers release the last task shortly after its completion is visible.
     deadline = time.monotonic() + 60
     while (wrong := changed(before, fewer)) and time.monotonic() < deadline:
         time.sleep(0.005)
     assert not wrong, "core objects that this test left behind, before and after"
+    if any(left.values()):
+        now = live_counts()
+        left.update({name: max(0, n - max(0, before[name] - now[name])) for name, n in left.items()})
