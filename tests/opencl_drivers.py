@@ -28,7 +28,7 @@ def show_packaged() -> None:
         shutil.copy(system, folder)
     for library in packaged:
         (folder / f"{library.stem}.icd").write_text(f"{library}\n")
-    os.environ["OCL_ICD_VENDORS"] = str(folder)
+    os.environ["OCL_ICD_VENDORS"] = f"{folder}/"  # the loader of CUDA's toolkit needs the slash
 
 
 show_packaged()

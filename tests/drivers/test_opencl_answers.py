@@ -143,7 +143,8 @@ def found(tmp_path_factory):
     vendors.mkdir()
     (vendors / "answers.icd").write_text(f"{library}\n")
     own = {name: value for name, value in os.environ.items() if not name.startswith("OCL_")}
-    own |= {"OCL_ICD_VENDORS": str(vendors), "PYTHONPATH": str(pathlib.Path(usmpy.__file__).parents[1])}
+    # The loader of CUDA's toolkit needs the slash.
+    own |= {"OCL_ICD_VENDORS": f"{vendors}/", "PYTHONPATH": str(pathlib.Path(usmpy.__file__).parents[1])}
     done = subprocess.run([sys.executable, "-c", LIST], env=own, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return ast.literal_eval(done.stdout)
