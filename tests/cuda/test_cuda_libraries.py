@@ -49,6 +49,15 @@ def test_the_library_of_a_package_is_found(tmp_path, packages, package):
 
 
 @pytest.mark.not_sanitized("it runs another program")
+def test_tests_look_for_none(tmp_path):
+    """A real one would end the process."""
+    place = tmp_path / "lib" / "python3.99" / "site-packages"
+    make_library(place / "nvidia" / "cublas" / "lib" / "libcublas.so.99")
+    own = cuda_drivers.environment(version=99000)
+    assert str(tmp_path) not in another.run(SHOW.replace("PLACE", repr(str(place))), own)
+
+
+@pytest.mark.not_sanitized("it runs another program")
 def test_a_library_of_another_version_is_not_taken(tmp_path):
     place = tmp_path / "lib" / "python3.99" / "site-packages"
     make_library(place / "nvidia" / "cublas" / "lib" / "libcublas.so.98")
