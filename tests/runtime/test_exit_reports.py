@@ -69,9 +69,11 @@ except TimeoutError:
 def work():
     q = usmpy.Queue('host')
     q.host_task(fail)
-    time.sleep(100)
+    submitted.set()
+    threading.Event().wait()
+submitted = threading.Event()
 threading.Thread(target=work, daemon=True).start()
-time.sleep(0.2)
+submitted.wait()
 """,
     "memory for other processes": """
 x = usmpy.share(usmpy.zeros(4, device='host'))
@@ -107,7 +109,12 @@ def test_it_is_reported_once(name):
 ASKED = {
     "event.wait": "e.wait()",
     "queue.wait": "q.wait()",
-    "event.exception": "time.sleep(0.1); assert e.done and e.exception(); raise ZeroDivisionError",
+    "event.exception": """
+    while not e.done:
+        time.sleep(0.001)
+    assert e.exception()
+    raise ZeroDivisionError
+""",
     "event.result": "e.result()",
     "tolist": "x.tolist()",
 }
@@ -131,12 +138,14 @@ def test_a_child_does_not_report_for_its_parent():
     script = """
     q = usmpy.Queue("host")
     e = q.host_task(fail)
-    running = q.host_task(time.sleep, 0.3)
+    gate = threading.Event()
+    running = q.host_task(gate.wait)
     while not e.done:
         time.sleep(0.001)
     child = os.fork()
     if child:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        gate.set()
         print("ok", flush=True)
     """
     process = start(script)
@@ -158,8 +167,10 @@ ended(child)
     "a queue that ends, and os._exit": """
 child = os.fork()
 if not child:
+    hook, reported = sys.unraisablehook, threading.Event()
+    sys.unraisablehook = lambda report: (hook(report), reported.set())
     usmpy.Queue("host").host_task(fail)
-    for _ in range(100):
+    while not reported.is_set():
         time.sleep(0.002)  # reports run between two steps of the interpreter
     os._exit(0)
 ended(child)
