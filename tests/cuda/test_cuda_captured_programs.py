@@ -65,7 +65,16 @@ def test_what_a_captured_task_may_wait_for(driver, device, queue, x):
     finally:
         gate.set()
     pending.wait()
-    queue.fill(y, 3, depends=[pending])
+
+    def is_taken():
+        """The refused task ends on another thread after `pending`; until then others are refused too."""
+        try:
+            queue.fill(y, 3, depends=[pending])
+        except BufferError:
+            return False
+        return True
+
+    until(is_taken)
     assert driver.end_capture(queue.native_handle) == 2
 
 
