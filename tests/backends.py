@@ -204,7 +204,7 @@ PLACEMENT = frozenset(
         "test_event",
         "test_exchange_table",
         "test_fill",
-        "test_gates",
+        "test_hazard_gates",
         "test_host_task",
         "test_launch",
         "test_launch_lifetime",
@@ -294,7 +294,7 @@ elif vendor := os.environ.get("USMPY_TEST_OPENCL"):
 
 
 def takes(backend: Backend, number: int, of: int) -> bool:
-    """Whether this device takes the case of this number, where each device takes one case of so many.
+    """Whether this device runs case `number` of a test, if each device runs one case in `of`.
 
     For cases that build programs and cannot fail one by one: a fault of one type on one device shows with its
     other types there, or with this type on the other devices.

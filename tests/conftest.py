@@ -235,7 +235,7 @@ def live_counts() -> dict[str, int]:
 
 
 def changed(before: dict[str, int], fewer: dict[str, int]) -> dict[str, tuple[int, int]]:
-    """Counts that differ, then and now; so many fewer are fine."""
+    """The counts that differ from `before`, old and new; each may be lower by its number in `fewer`."""
     now = live_counts()
     return {
         name: (n, now[name]) for name, n in before.items() if not n - fewer.get(name, 0) <= now[name] <= n

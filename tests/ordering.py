@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
+from typing import Protocol
 
 import usmpy
 from usmpy._timeline.tasks import WRITE, Task
@@ -52,6 +53,22 @@ def run_another_task(device: object) -> None:
     takes. The check holds however long that is.
     """
     usmpy.Queue(device).host_task(lambda: None).wait(60)
+
+
+class Program(Protocol):
+    """Random steps; its text lists them."""
+
+    def run(self) -> None: ...
+
+
+def run(make: Callable[[], Program]) -> None:
+    """Runs a program. A failure's message also lists its steps, and the tasks that met in a second run."""
+    program = make()
+    try:
+        program.run()
+    except Exception as error:
+        error.args = (f"{error}\n{program}\n{explain(make().run)}",)
+        raise
 
 
 def explain(again: Callable[[], object]) -> str:

@@ -11,8 +11,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 FILES = {
     "api": "asyncio diagnose inspection pickle repr selectors",
     "cts": "array context copy creation device dlpack_export dlpack_import dtype event exchange_table fill"
-    " gates host_task indexing launch launch_order manipulation mask memory methods operators order placement"
-    " queue reductions setitem trace values where",
+    " hazard_gates host_task indexing launch launch_order manipulation mask memory methods operators order"
+    " placement queue reductions setitem trace values where",
     "exchange": "capsules corners hostile_interfaces import_leaks routes",
     "portable": "refusals rewriting",
     "programs": "cache kernel_pointers options",

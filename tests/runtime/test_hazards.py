@@ -7,6 +7,7 @@ queues and views, and the tasks that met when the program is run again under a t
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import threading
@@ -219,13 +220,7 @@ class Program:
 
 def run_programs(groups, count):
     for seed in range(FIRST, FIRST + count):
-        program = Program(seed, groups)
-        try:
-            program.run()
-        except Exception as error:
-            again = ordering.explain(Program(seed, groups).run)
-            error.args = (f"{error}\n{program}\n{again}",)
-            raise
+        ordering.run(functools.partial(Program, seed, groups))
     for queue in {queue for queues in groups for pair in queues for queue in pair}:
         queue.wait(PATIENCE)
 
