@@ -8,6 +8,7 @@
 #include "wait.h"
 
 #include "core/base/heap.h"
+#include "core/base/reclaimer.h"
 #include "core/base/sync.h"
 #include "core/tasks/queue.h"
 
@@ -316,6 +317,7 @@ static _Atomic bool closes; /* close_all is registered */
 static void close_all(void)
 {
     atomic_store(&closes, false);
+    usm_reclaimer_stop();
     usm_contexts_close();
 }
 

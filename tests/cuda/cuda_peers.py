@@ -18,6 +18,7 @@ LEGACY, PER_THREAD = 1, 2
 CUDA, CUDA_HOST, CUDA_MANAGED = 2, 3, 13
 NOT_READY = 600
 RELAXED = 2
+PIECE = 1 << 16  # bytes
 
 _u64, _pointer = ctypes.c_uint64, ctypes.c_void_p
 _sleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)  # void f(void *microseconds), nearly
@@ -46,6 +47,9 @@ class Driver:
             context = _pointer()
             self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
             self.contexts.append(context.value)
+        with self.on(0):
+            pinned = self.allocate(64 * PIECE, "host")
+        self.pieces = [pinned + number * PIECE for number in range(64)]
 
     def call(self, name, *arguments):
         code = getattr(self.library, name)(*arguments)
@@ -84,6 +88,14 @@ class Driver:
         if kind == "host":
             return self.made("cuMemHostAlloc", ctypes.c_size_t(nbytes), 0)
         return self.made("cuMemAlloc_v2", ctypes.c_size_t(nbytes))
+
+    @contextlib.contextmanager
+    def landing(self, nbytes):
+        """Pinned memory to copy to. It was there before: cuMemHostAlloc waits for the device's work."""
+        assert nbytes <= PIECE
+        address = self.pieces.pop()
+        yield address
+        self.pieces.append(address)
 
     def stream(self):
         return self.made("cuStreamCreate", 1)
@@ -222,13 +234,10 @@ class Array:
     def read(self):
         """The data that a reader in the library's stream sees."""
         driver = self.peer.driver
-        with driver.on(self.device):
-            out = driver.allocate(self.n, "host")
+        with driver.on(self.device), driver.landing(self.n) as out:
             driver.copy(self.stream, out, self.address, self.n)
             driver.synchronize(self.stream)
-            data = ctypes.string_at(out, self.n)
-            driver.call("cuMemFreeHost", _pointer(out))
-        return data
+            return ctypes.string_at(out, self.n)
 
     def tensor(self, **keywords):
         tensor = producers.Tensor(

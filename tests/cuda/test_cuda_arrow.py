@@ -25,12 +25,10 @@ def event_of(whole) -> int:
 def read_after(driver, whole, stream):
     """What a consumer's stream reads behind the event."""
     driver.call("cuStreamWaitEvent", _pointer(stream), _pointer(event_of(whole)), 0)
-    out = driver.allocate(N, "host")
-    driver.copy(stream, out, whole.array.buffers[1], N)
-    driver.synchronize(stream)
-    data = ctypes.string_at(out, N)
-    driver.call("cuMemFreeHost", _pointer(out))
-    return data
+    with driver.landing(N) as out:
+        driver.copy(stream, out, whole.array.buffers[1], N)
+        driver.synchronize(stream)
+        return ctypes.string_at(out, N)
 
 
 def pending(device, peer, seconds=LATE):

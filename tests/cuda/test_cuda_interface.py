@@ -94,12 +94,11 @@ def test_the_stream_comes_after_all_that_is_pending(peer, driver, device, where)
     assert said["stream"] == queue.native_handle
     theirs = peer.stream()
     driver.wait_for(theirs, said["stream"])
-    out = driver.allocate(N, "host")
-    driver.copy(theirs, out, said["data"][0], N)
-    assert driver.is_busy(theirs)
-    driver.synchronize(theirs)
-    assert ctypes.string_at(out, N) == (b"\3" if where == "its queue" else b"\5") * N
-    driver.call("cuMemFreeHost", ctypes.c_void_p(out))
+    with driver.landing(N) as out:
+        driver.copy(theirs, out, said["data"][0], N)
+        assert driver.is_busy(theirs)
+        driver.synchronize(theirs)
+        assert ctypes.string_at(out, N) == (b"\3" if where == "its queue" else b"\5") * N
     x.wait()
     queue.wait()
     other.wait()

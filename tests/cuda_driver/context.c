@@ -23,6 +23,59 @@ CUresult sim_current(sim_context **out)
     return (CUresult)context->sticky;
 }
 
+/* Measured on an H200 with driver 580: these calls wait while another thread is in sim_wait_alone. */
+static bool needs_context(sim_function function)
+{
+    switch (function) {
+        case F_cuMemAlloc:
+        case F_cuMemAllocManaged:
+        case F_cuMemHostAlloc:
+        case F_cuMemAllocHost:
+        case F_cuMemFree:
+        case F_cuMemFreeHost:
+        case F_cuMemcpyAsync:
+        case F_cuMemcpyHtoDAsync:
+        case F_cuMemcpyDtoHAsync:
+        case F_cuMemcpyDtoDAsync:
+        case F_cuMemcpyPeerAsync:
+        case F_cuMemcpy2DAsync:
+        case F_cuMemcpy3DAsync:
+        case F_cuMemsetD8Async:
+        case F_cuMemsetD16Async:
+        case F_cuMemsetD32Async:
+        case F_cuMemsetD2D8Async:
+        case F_cuMemsetD2D16Async:
+        case F_cuMemsetD2D32Async:
+        case F_cuStreamCreate:
+        case F_cuStreamCreateWithPriority:
+        case F_cuEventCreate:
+        case F_cuEventRecord:
+        case F_cuGraphLaunch:
+        case F_cuModuleLoadData:
+        case F_cuModuleLoadDataEx:
+        case F_cuFuncSetAttribute:
+        case F_cuLaunchKernel:
+            return true;
+        default:
+            return false;
+    }
+}
+
+void sim_let_in(sim_context *context, sim_function function)
+{
+    while (context->alone != 0 && needs_context(function)) {
+        sim_pause(false);
+    }
+}
+
+void sim_wait_alone(sim_context *context)
+{
+    context->alone++;
+    sim_wait_context(context);
+    context->alone--;
+    pthread_cond_broadcast(&sim.progress);
+}
+
 void sim_lose(sim_context *context, CUresult code)
 {
     if (context->sticky == CUDA_SUCCESS) {

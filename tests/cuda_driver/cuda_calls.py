@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import pathlib
 from collections.abc import Iterator
 
 import cuda_drivers
@@ -148,7 +149,10 @@ def nvrtc_library() -> str | None:
 @functools.cache
 def ptx(source: str, *options: str) -> str:
     """PTX that NVRTC compiles from CUDA C++; no device is needed."""
-    library = ctypes.CDLL(nvrtc_library())
+    path = pathlib.Path(nvrtc_library())
+    for part in path.parent.glob("libnvrtc-builtins.so.*"):  # which it looks for by name alone
+        ctypes.CDLL(str(part))
+    library = ctypes.CDLL(str(path))
     program, size = pointer(), size_t()
     assert library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"test.cu", 0, None, None) == 0
     every = [b"--gpu-architecture=compute_80", *(option.encode() for option in options)]

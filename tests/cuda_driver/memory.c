@@ -229,6 +229,7 @@ static CUresult take_pinned(sim_context *context, void **out, size_t size, unsig
     if (out == NULL || size == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    sim_wait_alone(context);
     sim_block *block = NULL;
     if (size <= sim.total - pinned_used) {
         block = block_new(&pinned_arena, size, CU_MEMORYTYPE_HOST, context->device);
@@ -272,7 +273,7 @@ static CUresult give(uintptr_t address, bool pinned)
     }
     sim_context *context = block->context;
     block->freeing = true;
-    sim_wait_context(context);
+    sim_wait_alone(context);
     sim_block_free(block);
     return (CUresult)context->sticky;
 }

@@ -83,6 +83,7 @@ static CUresult load(sim_context *context, CUmodule *out, const char *image, con
     if (ptx == NULL) {
         return CUDA_ERROR_INVALID_PTX;
     }
+    sim_wait_alone(context);
     sim_module *module = sim_new(SIM_MODULE, sizeof *module);
     module->context = context;
     module->ptx = ptx;

@@ -73,6 +73,7 @@ struct sim_context {
     uint32_t peers; /* devices whose memory kernels of this context may use */
     sim_stream *legacy;
     sim_stream *streams; /* all of them, dead ones too */
+    unsigned alone;      /* calls that wait for its work, and keep others out (sim_wait_alone) */
 };
 
 /* A point in a stream: everything up to operation `at`. Or a record of an event for several processes. */
@@ -250,6 +251,10 @@ size_t sim_count(sim_kind kind);
 sim_context *sim_top(void);
 /* The calling thread's current context, if it still works; else what the call returns. */
 CUresult sim_current(sim_context **out);
+/* Before a call's own checks: waits while another call keeps this one out of the context. */
+void sim_let_in(sim_context *context, sim_function function);
+/* Waits for the context's work. Calls that put work into it or make objects of it wait meanwhile. */
+void sim_wait_alone(sim_context *context);
 /* A kernel of the context failed. */
 void sim_lose(sim_context *context, CUresult code);
 
@@ -364,6 +369,7 @@ static inline CUresult sim_unlock(CUresult code)
         if (current != CUDA_SUCCESS) {            \
             return sim_unlock(current);           \
         }                                         \
+        sim_let_in(context, function);            \
     } while (0)
 
 #endif

@@ -614,6 +614,7 @@ STATE = {
         "pause_ns": "how long it sleeps between its looks",
     },
     "core/device/place.c": {"all_parts": "what the folders above keep in places, set at the start"},
+    "core/base/reclaimer.c": {"list": "what the thread gives back to drivers, and what wakes it"},
     "core/base/deferred.c": {
         "usm_deferred_main": "the list that workers leave releases of the main interpreter on",
         "usm_deferred_lists": "how many lists are not empty",

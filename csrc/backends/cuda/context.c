@@ -57,7 +57,15 @@ usm_status usm_cuda_context_create(usm_context *context, usm_error *error)
         if (status != USM_OK) {
             return status;
         }
+        usm_cuda_relax(&scope);
+        CUresult code = usm_cuda_pinned_prepare();
+        if (code != CUDA_SUCCESS) {
+            status = usm_cuda_failed_on(context->devices[i], error, code, "cuMemHostAlloc");
+        }
         usm_cuda_leave(&scope);
+        if (status != USM_OK) {
+            return status;
+        }
     }
     context->native =
         atomic_load_explicit(&usm_cuda_device_of(context->devices[0])->context, memory_order_acquire);

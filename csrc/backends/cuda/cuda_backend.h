@@ -220,7 +220,7 @@ bool usm_cuda_share_reach(usm_device *user, usm_device *memory);
 CUresult usm_cuda_enable_pool_access(usm_device *device, usm_device *peer);
 CUresult usm_cuda_get_pool(usm_cuda_device *native);
 
-/* staging.c: pinned memory for copies, from a list that the process keeps; NULL where there is none. */
+/* staging.c: pinned memory for copies, from a list that the process keeps. */
 struct usm_cuda_pinned {
     void *link; /* of the free list */
     char *data;
@@ -228,8 +228,10 @@ struct usm_cuda_pinned {
 };
 #define USM_CUDA_PINNED_SMALL ((size_t)64 << 10)
 #define USM_CUDA_PINNED_LARGE ((size_t)16 << 20)
-/* Of either size: a small one where nbytes fit. */
-usm_cuda_pinned *usm_cuda_pinned_take(usm_device *device, size_t nbytes);
+/* Makes small pieces where there are none; may wait for the driver. The device's context is current. */
+CUresult usm_cuda_pinned_prepare(void);
+/* A small piece; NULL where none is spare: a copy on a thread of the queue then makes new ones. */
+usm_cuda_pinned *usm_cuda_pinned_spare(void);
 void usm_cuda_pinned_put(usm_cuda_pinned *pinned);
 /* What the driver knows of a pointer; device NULL: nothing. */
 usm_status usm_cuda_pointer(const void *pointer, usm_pointer_info *info, usm_error *error);

@@ -129,6 +129,7 @@ static void describe(usm_cuda_device *native, usm_device_info *info)
     info->has_usm_host = attribute(id, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY) != 0 &&
                          attribute(id, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) != 0;
     info->has_usm_system = native->has_pageable;
+    info->frees_wait = 1u << USM_SHARED | 1u << USM_HOST | (native->has_pools ? 0 : 1u << USM_DEVICE);
     snprintf(info->platform, sizeof info->platform, "NVIDIA CUDA");
     snprintf(info->platform_vendor, sizeof info->platform_vendor, "NVIDIA Corporation");
     snprintf(info->platform_version, sizeof info->platform_version, "CUDA %s", info->driver_version);

@@ -183,6 +183,7 @@ const usm_backend usm_cuda_backend = {
     .native = &native,
     .share = &share,
     .context_create = usm_cuda_context_create,
+    .memory_waits = true,
     .memory_allocate = usm_cuda_memory_allocate,
     .memory_free = usm_cuda_memory_free,
     .memory_trim = usm_cuda_memory_trim,

@@ -253,8 +253,8 @@ static usm_status waits_for_host(usm_error *error)
 }
 
 /*
- * Direct, or staged through pinned memory: in the stream where it is small and all it depends on is in the
- * driver, else on a thread of the queue.
+ * Direct, or staged through pinned memory: in the stream where it is small, all it depends on is in the
+ * driver, and a piece of pinned memory is spare; else on a thread of the queue, which may wait for new ones.
  */
 static usm_status submit(usm_cuda_event *event, const usm_command *command, usm_error *error)
 {
@@ -266,8 +266,10 @@ static usm_status submit(usm_cuda_event *event, const usm_command *command, usm_
     bool staged = staging != USM_CUDA_DIRECT, reads_now = staging == USM_CUDA_FROM_HOST;
     bool known = base->n_links == 0 ||
                  is_known(base, staged || usm_cuda_device_of(base->queue->device)->has_pageable, reads_now);
-    bool in_driver = staging != USM_CUDA_BETWEEN_HOST && known && usm_cuda_is_small(command);
-    if (staged && !in_driver) {
+    if (staged && staging != USM_CUDA_BETWEEN_HOST && known && usm_cuda_is_small(command)) {
+        event->landing = usm_cuda_pinned_spare(); /* given back with the event */
+    }
+    if (staged && event->landing == NULL) {
         return usm_later_run_on_host(base, command, usm_cuda_run_on_host, error);
     }
     if (known) {

@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Small pieces come in blocks of so many: pinning takes milliseconds, however little it is. */
+#define SMALL_PIECES 16
+
 /*
  * Pinned pieces that no copy uses, small and large ones. The process keeps them, as pinning memory takes
  * long. The lock is a leaf.
@@ -21,32 +24,57 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static usm_freelist spare[2]; /* small and large ones */
 
-/* NULL: there is no memory to pin, or no context. */
-usm_cuda_pinned *usm_cuda_pinned_take(usm_device *device, size_t nbytes)
+static usm_cuda_pinned *pop(bool large)
 {
-    bool large = nbytes > USM_CUDA_PINNED_SMALL;
-    usm_cuda_scope scope;
-    void *data;
     pthread_mutex_lock(&lock);
     usm_cuda_pinned *pinned = usm_freelist_pop(&spare[large]);
     pthread_mutex_unlock(&lock);
-    if (pinned != NULL) {
-        return pinned;
+    return pinned;
+}
+
+usm_cuda_pinned *usm_cuda_pinned_spare(void)
+{
+    return pop(false);
+}
+
+/* Adds spare pieces. The driver may wait for work of the device. The device's context is current. */
+static CUresult grow(bool large)
+{
+    char *data;
+    size_t n = large ? 1 : SMALL_PIECES, size = large ? USM_CUDA_PINNED_LARGE : USM_CUDA_PINNED_SMALL;
+    usm_cuda_pinned *pieces = usm_malloc(n * sizeof *pieces);
+    if (pieces == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    pinned = usm_malloc(sizeof *pinned);
-    if (pinned == NULL || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
-        free(pinned);
-        return NULL;
-    }
-    usm_cuda_relax(&scope);
-    CUresult code = usm_cuda.cuMemHostAlloc(&data, large ? USM_CUDA_PINNED_LARGE : USM_CUDA_PINNED_SMALL,
-                                            CU_MEMHOSTALLOC_PORTABLE);
-    usm_cuda_leave(&scope);
+    CUresult code = usm_cuda.cuMemHostAlloc((void **)&data, n * size, CU_MEMHOSTALLOC_PORTABLE);
     if (code != CUDA_SUCCESS) {
-        free(pinned);
-        return NULL;
+        free(pieces);
+        return code;
     }
-    *pinned = (usm_cuda_pinned){.data = data, .large = large};
+    for (size_t i = 0; i < n; i++) {
+        pieces[i] = (usm_cuda_pinned){.data = data + i * size, .large = large};
+        usm_cuda_pinned_put(&pieces[i]);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult usm_cuda_pinned_prepare(void)
+{
+    usm_cuda_pinned *pinned = pop(false);
+    if (pinned == NULL) {
+        return grow(false);
+    }
+    usm_cuda_pinned_put(pinned);
+    return CUDA_SUCCESS;
+}
+
+/* NULL: there is no memory to pin. The device's context is current. */
+static usm_cuda_pinned *take(bool large)
+{
+    usm_cuda_pinned *pinned = pop(large);
+    while (pinned == NULL && grow(large) == CUDA_SUCCESS) {
+        pinned = pop(large); /* another thread may have been faster */
+    }
     return pinned;
 }
 
@@ -82,11 +110,6 @@ usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *
                         : USM_CUDA_FROM_HOST;
 }
 
-static usm_status no_pinned(usm_error *error)
-{
-    return usm_error_memory(error, USM_CUDA_PINNED_LARGE, "pinned memory for copies");
-}
-
 /* The source is read now: the driver has no pending work that writes it (is_known in queue.c). */
 usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_timeline *timeline, const usm_command *command,
                                usm_error *error)
@@ -94,12 +117,8 @@ usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_timeline *timelin
     usm_queue *queue = event->event.queue;
     size_t nbytes = command->as.copy.nbytes;
     bool from = usm_cuda_knows(&event->event, command->as.copy.src);
-    usm_cuda_pinned *pinned = usm_cuda_pinned_take(queue->device, nbytes);
+    usm_cuda_pinned *pinned = event->landing;
     CUresult code;
-    if (pinned == NULL) {
-        return no_pinned(error);
-    }
-    event->landing = pinned; /* given back with the event */
     event->later.command = *command;
     if (from) {
         code = usm_cuda.cuMemcpyAsync(usm_cuda_address(pinned->data), usm_cuda_address(command->as.copy.src),
@@ -130,7 +149,6 @@ static size_t piece_size(size_t nbytes)
 
 /* A copy in pieces, of which two are under way: the stream, two pinned pieces, and the event behind each. */
 typedef struct pipe {
-    usm_device *device;
     CUstream stream;
     usm_cuda_pinned *pieces[2];
     CUevent done[2];
@@ -174,11 +192,11 @@ static CUresult move_pieces(pipe_of_pieces *pipe, char *dst, const char *src, si
 }
 
 /* CU_EVENT_BLOCKING_SYNC makes the waiting thread sleep instead of spin. */
-static CUresult open_pipe(pipe_of_pieces *pipe)
+static CUresult open_pipe(pipe_of_pieces *pipe, bool large)
 {
     CUresult code = usm_cuda.cuStreamCreateWithPriority(&pipe->stream, CU_STREAM_NON_BLOCKING, 0);
     for (int i = 0; i < 2 && code == CUDA_SUCCESS; i++) {
-        pipe->pieces[i] = usm_cuda_pinned_take(pipe->device, USM_CUDA_PINNED_LARGE);
+        pipe->pieces[i] = take(large);
         code = pipe->pieces[i] == NULL
                    ? CUDA_ERROR_OUT_OF_MEMORY
                    : usm_cuda.cuEventCreate(&pipe->done[i], CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC);
@@ -226,8 +244,8 @@ static usm_status copy_on_host(usm_event *event, const usm_command *command, usm
     if (!from && !to) {
         memmove(dst, src, nbytes);
     } else {
-        pipe_of_pieces pipe = {.device = device};
-        CUresult code = open_pipe(&pipe);
+        pipe_of_pieces pipe = {.stream = NULL};
+        CUresult code = open_pipe(&pipe, !usm_cuda_is_small(command));
         if (code == CUDA_SUCCESS) {
             code = from && to ? usm_cuda.cuMemcpyAsync(usm_cuda_address(dst), usm_cuda_address(src), nbytes,
                                                        pipe.stream)

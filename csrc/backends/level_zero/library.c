@@ -296,6 +296,7 @@ const usm_backend usm_level_zero_backend = {
     .context_create = usm_level_zero_context_create,
     .context_destroy = usm_level_zero_context_destroy,
     .context_close = usm_level_zero_context_close,
+    .memory_waits = true,
     .memory_allocate = usm_level_zero_memory_allocate,
     .memory_free = usm_level_zero_memory_free,
     .memory_query = usm_level_zero_memory_query,

@@ -213,6 +213,7 @@ const usm_backend usm_opencl_backend = {
     .device_partition = usm_opencl_device_partition,
     .context_create = usm_opencl_context_create,
     .context_destroy = usm_opencl_context_destroy,
+    .memory_waits = true,
     .memory_allocate = usm_opencl_memory_allocate,
     .memory_free = usm_opencl_memory_free,
     .memory_query = usm_opencl_memory_query,

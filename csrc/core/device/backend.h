@@ -230,6 +230,9 @@ typedef struct usm_backend {
      */
     size_t event_size, event_zeroed;
 
+    /* memory_allocate may wait, for the driver or for its work: the core calls it without the GIL. */
+    bool memory_waits;
+
     /* For diagnose(): names of environment variables that filter, NULL-ended. NULL: none. */
     const char *const *environment;
     /* For diagnose() and the error of a start: libraries that start() opened (library.h). NULL: none ever. */
@@ -286,14 +289,15 @@ typedef struct usm_backend {
      * Allocates nbytes > 0 bytes, aligned to 64 at least and to 256 from 4 KiB on. *zeroed says that the
      * block is known to hold zeros. USM_MEMORY when the driver has no more: the core then gives back spare
      * blocks and calls again.
-     *   Thread: any. Locks: none. Blocks: yes.
+     *   Thread: any, with memory_waits one without the GIL. Locks: none. Blocks: as memory_waits says.
      */
     usm_status (*memory_allocate)(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                   void **out, bool *zeroed, usm_error *error);
     /*
      * Frees a block; nbytes as at allocation. All work on it has ended.
-     *   Thread: any, also one of the driver or of a queue. Locks: none. Blocks: no, except where the driver's
-     *   call waits for other work (CUDA's for shared and host memory).
+     *   Thread: any, also one of the driver or of a queue; for the kinds in device->info.frees_wait one
+     *   without the GIL (core/tasks/reclaim.h). Locks: none. Blocks: for those kinds, until the driver has no
+     *   work on the device; else no.
      */
     void (*memory_free)(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                         size_t nbytes);

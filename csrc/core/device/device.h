@@ -110,7 +110,8 @@ typedef struct usm_device_info {
     bool host_reads_device; /* memory of kind "device" may be read and written by the host too */
     bool is_host; /* a driver's view of the host's processors: the host's loops do copies and what is built in
                    */
-    uint32_t max_fill; /* bytes of a fill's pattern; of longer ones, kernels of the core's do the fills */
+    uint32_t frees_wait; /* kinds whose memory_free waits for work of the device: 1u << usm_kind each */
+    uint32_t max_fill;   /* bytes of a fill's pattern; of longer ones, kernels of the core's do the fills */
     /* DLPack's name of memory on this device: (type, id). */
     int32_t dlpack_type, dlpack_id;
     /* The same of memory of kinds "shared" and "host", whose id is 0 then; 0: as memory of the device. */

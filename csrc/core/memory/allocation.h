@@ -6,6 +6,7 @@
 #define USM_CORE_ALLOCATION_H
 
 #include "core/base/deferred.h"
+#include "core/base/reclaimer.h"
 #include "core/base/refcount.h"
 #include "core/device/context.h"
 
@@ -62,6 +63,7 @@ typedef struct usm_alloc {
     union {
         struct usm_alloc *next_free; /* in the pool */
         usm_deferred deferred;       /* on its way to a thread that may run the deleter */
+        usm_reclaimable reclaimable; /* on its way back to the driver */
     } link;
 } usm_alloc;
 

@@ -106,16 +106,17 @@ static usm_status ask_driver(usm_place *place, usm_kind kind, size_t block, void
 static usm_status allocate(usm_place *place, usm_kind kind, size_t block, void **out, bool *zeroed,
                            usm_error *error)
 {
+    void *thread = place->context->backend->memory_waits ? usm_detach() : NULL;
     usm_status status = ask_driver(place, kind, block, out, zeroed, error);
     if (status == USM_MEMORY) {
         usm_error_clear(error);
-        void *thread = usm_detach();
+        thread = thread != NULL ? thread : usm_detach();
         status = usm_reclaim(place->context, usm_detach_poll, &thread, error);
-        usm_attach(thread);
         if (status == USM_OK) {
             status = ask_driver(place, kind, block, out, zeroed, error);
         }
     }
+    usm_attach(thread);
     return status;
 }
 
@@ -125,8 +126,9 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
     size_t block = 0;
     uint8_t size_class = nbytes == 0 ? USM_NOT_POOLED : usm_pool_class(nbytes, &block);
     usm_alloc *alloc;
-    if (size_class != USM_NOT_POOLED) {
-        alloc = usm_pool_pop(place->pools[kind], size_class);
+    if (block != 0) {
+        alloc = size_class != USM_NOT_POOLED ? usm_pool_pop(place->pools[kind], size_class) : NULL;
+        alloc = alloc != NULL ? alloc : usm_reclaim_reuse(place, kind, block);
         if (alloc != NULL) {
             /* A block that was lent to a stream and not used since is still lent. */
             if ((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & ~USM_ALLOC_UNORDERED) != 0) {
@@ -277,6 +279,9 @@ void usm_alloc_destroy(usm_alloc *alloc)
             usm_pool_end_use(alloc->place->pools[alloc->kind], alloc->size);
         } else if (usm_reclaim_to_pool(alloc)) {
             usm_context_release(context); /* may free the pool, and the block with it */
+            return;
+        }
+        if (USM_UNLIKELY(usm_reclaim_later(alloc))) {
             return;
         }
         usm_reclaim_block(alloc);

@@ -1,6 +1,7 @@
 #include "fork.h"
 
 #include "completion.h"
+#include "core/base/reclaimer.h"
 #include "core/base/sync.h"
 #include "core/device/registry.h"
 #include "queue.h"
@@ -11,12 +12,14 @@ static void prepare(void)
     usm_backends_fork(USM_FORK_PREPARE);
     usm_queues_fork(USM_FORK_PREPARE);
     usm_completion_fork(USM_FORK_PREPARE);
+    usm_reclaimer_fork(USM_FORK_PREPARE);
     usm_sync_lock_all();
 }
 
 static void in_parent(void)
 {
     usm_sync_unlock_all();
+    usm_reclaimer_fork(USM_FORK_PARENT);
     usm_completion_fork(USM_FORK_PARENT);
     usm_queues_fork(USM_FORK_PARENT);
     usm_backends_fork(USM_FORK_PARENT);
@@ -27,6 +30,7 @@ static void in_child(void)
 {
     usm_sync_unlock_all();
     usm_sync_renew();
+    usm_reclaimer_fork(USM_FORK_CHILD);
     usm_completion_fork(USM_FORK_CHILD);
     usm_queues_fork(USM_FORK_CHILD);
     usm_backends_fork(USM_FORK_CHILD);

@@ -141,6 +141,24 @@ size_t usm_queues_pending(usm_device **oldest)
     return n;
 }
 
+bool usm_queues_in_driver(usm_device *device)
+{
+    bool found = false;
+    usm_registry_lock();
+    for (usm_queue *queue = all_queues; queue != NULL && !found; queue = queue->next) {
+        if (usm_device_root(queue->device) != usm_device_root(device)) {
+            continue;
+        }
+        usm_lock_take(&queue->lock);
+        for (const usm_event *event = queue->first; event != NULL && !found; event = event->following) {
+            found = usm_event_in_driver(event);
+        }
+        usm_lock_give(&queue->lock);
+    }
+    usm_registry_unlock();
+    return found;
+}
+
 void usm_queues_report(const usm_deferred_list *home)
 {
     usm_registry_lock();

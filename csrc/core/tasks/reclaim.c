@@ -6,7 +6,11 @@
 #include "core/memory/usage.h"
 #include "queue.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+
+/* How long a block waits for a stream that it was lent to, which may be destroyed or captured. */
+#define STREAM_NS INT64_C(10000000000)
 
 void usm_reclaim_block(usm_alloc *alloc)
 {
@@ -19,18 +23,105 @@ void usm_reclaim_block(usm_alloc *alloc)
     usm_usage_give(place, alloc->size);
 }
 
-/* With their records: their bytes. */
-static size_t free_blocks(USM_TAKES usm_alloc *list)
+static void free_block(USM_TAKES usm_alloc *alloc)
 {
-    size_t freed = 0;
+    usm_reclaim_block(alloc);
+    free(alloc->hazards.readers);
+    free(alloc);
+}
+
+static bool is_lent(usm_alloc *alloc)
+{
+    return (atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) != 0;
+}
+
+static bool free_waits(const usm_alloc *alloc)
+{
+    return (alloc->place->device->info.frees_wait >> alloc->kind & 1) != 0;
+}
+
+/*
+ * Whether the driver has work on the device, as far as can be told without its disturbing captures of others:
+ * tasks of ours, and what the streams have that the default stream waits for.
+ */
+static bool is_at_work(usm_device *device)
+{
+    usm_stream_facts facts;
+    return usm_queues_in_driver(device) ||
+           (usm_backend_has_streams(device->backend) &&
+            device->backend->native->stream_inspect(device, USM_STREAM_LEGACY, &facts, NULL) == USM_OK &&
+            !facts.idle);
+}
+
+static bool give_back(usm_reclaimable *item, bool waits)
+{
+    usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
+    if (!waits) {
+        usm_alloc_settle(alloc);
+        if ((is_lent(alloc) && usm_clock_ns() - item->since_ns < STREAM_NS) ||
+            (free_waits(alloc) && is_at_work(alloc->place->device))) {
+            return false;
+        }
+    }
+    usm_context *context = alloc->context;
+    free_block(alloc);
+    usm_context_release(context);
+    return true;
+}
+
+bool usm_reclaim_later(usm_alloc *alloc)
+{
+    if (USM_LIKELY(!free_waits(alloc)) && !is_lent(alloc)) {
+        return false;
+    }
+    alloc->link.reclaimable.nbytes = alloc->size;
+    alloc->link.reclaimable.give_back = give_back;
+    usm_reclaimer_put(&alloc->link.reclaimable);
+    return true;
+}
+
+typedef struct wanted {
+    const usm_place *place;
+    usm_kind kind;
+    size_t nbytes;
+} wanted;
+
+static bool fits(const usm_reclaimable *item, const void *argument)
+{
+    const wanted *wanted = argument;
+    usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
+    return item->give_back == give_back && alloc->place == wanted->place && alloc->kind == wanted->kind &&
+           alloc->size == wanted->nbytes && !is_lent(alloc);
+}
+
+usm_alloc *usm_reclaim_reuse(usm_place *place, usm_kind kind, size_t nbytes)
+{
+    const wanted wanted = {place, kind, nbytes};
+    if (USM_LIKELY((place->device->info.frees_wait >> kind & 1) == 0)) {
+        return NULL;
+    }
+    usm_reclaimable *item = usm_reclaimer_take(fits, &wanted);
+    if (item == NULL) {
+        return NULL;
+    }
+    usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
+    usm_pool_begin_use(place->pools[kind], alloc->size);
+    usm_context_release(alloc->context); /* the caller has another count */
+    return alloc;
+}
+
+/* Of blocks that a pool drops: with their records. */
+static void drop_blocks(USM_TAKES usm_alloc *list)
+{
     for (usm_alloc *next; list != NULL; list = next) {
         next = list->link.next_free;
-        freed += list->size;
-        usm_reclaim_block(list);
-        free(list->hazards.readers);
-        free(list);
+        usm_context_retain(list->context);
+        if (!usm_reclaim_later(list)) {
+            usm_context *context = list->context;
+            free_block(list);
+            usm_context_release(context);
+        }
     }
-    return freed;
 }
 
 bool usm_reclaim_to_pool(usm_alloc *alloc)
@@ -38,19 +129,25 @@ bool usm_reclaim_to_pool(usm_alloc *alloc)
     usm_alloc *evicted;
     bool kept = usm_pool_push(alloc->place->pools[alloc->kind], alloc, &evicted);
     if (USM_UNLIKELY(evicted != NULL)) {
-        free_blocks(evicted); /* a block that was kept may be another thread's by now */
+        drop_blocks(evicted); /* a block that was kept may be another thread's by now */
     }
     return kept;
 }
 
 size_t usm_reclaim_pool(usm_pool *pool)
 {
-    return free_blocks(usm_pool_take_all(pool));
+    size_t freed = 0;
+    for (usm_alloc *list = usm_pool_take_all(pool), *next; list != NULL; list = next) {
+        next = list->link.next_free;
+        freed += list->size;
+        free_block(list);
+    }
+    return freed;
 }
 
 size_t usm_reclaim_place(usm_place *place)
 {
-    size_t freed = 0;
+    size_t freed = usm_reclaimer_drain();
     for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
         freed += usm_reclaim_pool(place->pools[kind]);
     }

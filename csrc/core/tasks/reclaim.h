@@ -10,15 +10,26 @@
 /* The pool keeps the block, which nobody uses. False: there is no room. Any thread, no lock. */
 bool usm_reclaim_to_pool(usm_alloc *alloc);
 /*
- * Gives the block back to the driver; the record stays the caller's. Waits, ten seconds at most, for the
- * stream that the memory was lent to. Any thread that may free memory, no lock.
+ * The block has no count and is in no pool. Hands it to the reclaimer if its end may wait: for the stream
+ * that the memory was lent to, or for work of the device (frees_wait). Record and count of the context go
+ * along. False: it may be freed here and now. Never blocks. Any thread, no lock.
+ */
+bool usm_reclaim_later(usm_alloc *alloc);
+/*
+ * A block of this size that waits for its end in the reclaimer, as usm_alloc_create got it from the pool, or
+ * NULL. Any thread, no lock.
+ */
+USM_GIVES usm_alloc *usm_reclaim_reuse(usm_place *place, usm_kind kind, size_t nbytes);
+/*
+ * Gives the block back to the driver; the record stays the caller's. Waits for what usm_reclaim_later names,
+ * ten seconds at most for a stream. Any thread that may free memory, no lock.
  */
 void usm_reclaim_block(usm_alloc *alloc);
-/* Gives all spare blocks of the pool back to the driver: their bytes. No lock. */
+/* Gives all spare blocks of the pool back to the driver: their bytes. May wait, too. No lock. */
 size_t usm_reclaim_pool(usm_pool *pool);
 /*
- * Gives the spare blocks of all kinds back to the driver, and what the driver itself keeps of freed memory
- * back to the system: the bytes of the blocks. No lock, no GIL.
+ * Gives the spare blocks of all kinds and all that the reclaimer has back to the driver, and what the driver
+ * itself keeps of freed memory back to the system: the bytes of the blocks. No lock, no GIL.
  */
 size_t usm_reclaim_place(usm_place *place);
 /*
