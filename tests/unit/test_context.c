@@ -172,6 +172,32 @@ static void threads_agree_on_the_cached_queue(void)
     usm_context_release(raced);
 }
 
+static usm_context freeing;
+
+static void *free_often(void *unused)
+{
+    (void)unused;
+    for (long i = 0; i < scaled(100000); i++) {
+        uint64_t before = atomic_load_explicit(&freeing.departed, memory_order_acquire);
+        usm_context_memory_departs(&freeing);
+        CHECK(atomic_load_explicit(&freeing.departed, memory_order_acquire) > before);
+    }
+    return NULL;
+}
+
+/* A cache that compares the number would trust an address again if it came back to an earlier value. */
+static void no_free_is_missed_beside_others(void)
+{
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, free_often, NULL), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK_EQ(atomic_load(&freeing.departed), THREADS * scaled(100000));
+}
+
 int main(void)
 {
     watchdog(600);
@@ -182,5 +208,6 @@ int main(void)
     RUN_SETTLED(the_cached_queue_of_a_default_context);
     RUN_SETTLED(the_cached_queue_of_another_context);
     RUN_SETTLED(threads_agree_on_the_cached_queue);
+    RUN_SETTLED(no_free_is_missed_beside_others);
     return 0;
 }

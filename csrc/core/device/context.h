@@ -16,7 +16,7 @@ typedef struct usm_context {
     size_t n_devices;
     usm_device **devices;        /* as given at creation */
     _Atomic(usm_place *) places; /* grows under the registry lock, read without */
-    _Atomic uint64_t departed;   /* changes whenever memory goes back to the driver or to its owner */
+    _Atomic uint64_t departed;   /* grows whenever memory goes back to the driver or to its owner */
     /* Registry lock: what lives as long as this, and the list of all contexts. */
     usm_keep *keeps;
     struct usm_context *previous, *next;
@@ -24,12 +24,14 @@ typedef struct usm_context {
 
 /*
  * Called before memory is given back. A cache of facts about a pointer compares the number, since another
- * allocation may have the address later. Concurrent updates may count one too few, but change the number.
+ * allocation may have the address later; the number never comes back to an earlier value. Such a cache reads
+ * it before it looks at the pointers. Where the host works there is none.
  */
 static inline void usm_context_memory_departs(usm_context *context)
 {
-    uint64_t n = atomic_load_explicit(&context->departed, memory_order_relaxed);
-    atomic_store_explicit(&context->departed, n + 1, memory_order_release);
+    if (!context->works_here) {
+        atomic_fetch_add_explicit(&context->departed, 1, memory_order_release);
+    }
 }
 
 /*
