@@ -1,4 +1,4 @@
-/* A queue's lock is held by one thread at a time, also where others sleep for it; stripes of threads. */
+/* Locks have one holder, also where others sleep for it; stripes of threads; numbers that only grow. */
 #include "check.h"
 #include "support.h"
 
@@ -132,6 +132,37 @@ static void threads_have_stripes_of_their_own(void)
     }
 }
 
+static _Atomic uint64_t raised;
+
+/* All threads raise it from where it is, each by another step, so that they meet at every number. */
+static void *raise_often(void *step)
+{
+    uint64_t own = 0;
+    for (long left = scaled(4000000); left > 0; left--) {
+        uint64_t now = atomic_load(&raised);
+        CHECK(now >= own);
+        own = now + *(const uint64_t *)step;
+        usm_raise(&raised, own);
+    }
+    return NULL;
+}
+
+static void a_raised_number_never_falls(void)
+{
+    pthread_t threads[THREADS];
+    uint64_t steps[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        steps[i] = (uint64_t)i + 1;
+        CHECK_EQ(pthread_create(&threads[i], NULL, raise_often, &steps[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    usm_raise(&raised, UINT64_MAX);
+    usm_raise(&raised, 1);
+    CHECK(atomic_load(&raised) == UINT64_MAX);
+}
+
 int main(void)
 {
     watchdog(600);
@@ -139,6 +170,7 @@ int main(void)
     RUN(one_holder);
     RUN(sleepers_are_woken);
     RUN(threads_have_stripes_of_their_own);
+    RUN(a_raised_number_never_falls);
     RUN(locks_that_are_not_held_end_the_process);
     return 0;
 }

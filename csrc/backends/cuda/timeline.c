@@ -202,10 +202,13 @@ CUresult usm_cuda_timeline_follow(CUstream stream, usm_cuda_timeline *timeline, 
     return code;
 }
 
-/* No task of a lost context ends by itself: all of them count as ended, and fail. */
+/*
+ * No task of a lost context ends by itself: all of them count as ended, and fail. Any thread, also while
+ * another one polls: what it found raises the number no further.
+ */
 static void all_ended(usm_cuda_timeline *timeline)
 {
-    atomic_store_explicit(&timeline->completed, UINT64_MAX, memory_order_release);
+    usm_raise(&timeline->completed, UINT64_MAX);
 }
 
 /*
@@ -218,14 +221,6 @@ static bool is_no_answer(CUresult code)
            (code >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && code <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
 }
 
-/* Never lowers the number: another thread may have seen a later fence. */
-static void advance(usm_cuda_timeline *timeline, uint64_t number)
-{
-    if (atomic_load_explicit(&timeline->completed, memory_order_relaxed) < number) {
-        atomic_store_explicit(&timeline->completed, number, memory_order_release);
-    }
-}
-
 /*
  * An answer about the tasks up to the number. An error is the end of all tasks: it means that the
  * context is lost.
@@ -236,7 +231,7 @@ static void take_answer(usm_cuda_timeline *timeline, CUresult code, uint64_t num
         usm_cuda_lose(timeline->device, code);
         all_ended(timeline);
     }
-    advance(timeline, number);
+    usm_raise(&timeline->completed, number);
 }
 
 /* Fences end in their order, so the first that is pending ends the search. The timeline's lock held. */

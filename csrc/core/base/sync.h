@@ -65,6 +65,15 @@ void usm_expect_held(bool held);
 #define USM_EXPECT_HELD(held) ((void)0)
 #endif
 
+/* The number becomes at least this one; it never falls, whatever other threads raise it to at the time. */
+static inline void usm_raise(_Atomic uint64_t *number, uint64_t least)
+{
+    uint64_t seen = atomic_load_explicit(number, memory_order_relaxed);
+    while (seen < least && !atomic_compare_exchange_weak_explicit(number, &seen, least, memory_order_release,
+                                                                  memory_order_relaxed)) {
+    }
+}
+
 /* Between two reads of a variable that another thread will write. */
 static inline void usm_pause(void)
 {
