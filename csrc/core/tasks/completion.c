@@ -39,8 +39,9 @@ static _Atomic int64_t pause_ns = TICK_NS; /* between two polls */
 static struct {
     pthread_mutex_t lock; /* a leaf */
     pthread_cond_t changed;
-    bool ready; /* `changed` was made in this process */
-    bool runs, stop;
+    bool ready;        /* `changed` was made in this process */
+    _Atomic bool runs; /* read without the lock, too */
+    bool stop;
     bool called;      /* poll now */
     bool asleep;      /* until it is signalled: no queue has work */
     usm_queue *first; /* queues with work in a driver, without counts; linked by watch.next */
@@ -133,9 +134,12 @@ usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*h
     return (usm_polled){ended, unended > 0};
 }
 
-/* The thread's lock held. */
+static bool start_locked(void);
+
+/* The thread's lock held. Where the system refuses a thread, what waits for it waits for the next call. */
 static void signal_thread(void)
 {
+    (void)start_locked(); /* it may have ended with an interpreter before this one */
     if (!thread.called) {
         thread.called = true;
         pthread_cond_signal(&thread.changed);
@@ -152,20 +156,20 @@ void usm_completion_run(usm_work *work)
     pthread_mutex_unlock(&thread.lock);
 }
 
-static bool start_locked(void);
-
-/* From now on the watching thread polls the queue. Queue lock held. */
+/* From now on the watching thread polls the queue, which may be on its list already. Queue lock held. */
 static void put_on_list(usm_queue *queue)
 {
-    queue->watch.listed = true;
-    queue->watch.idle_ticks = 0;
     pthread_mutex_lock(&thread.lock);
-    queue->watch.next = thread.first;
-    thread.first = queue;
+    if (!queue->watch.listed) {
+        queue->watch.listed = true;
+        queue->watch.idle_ticks = 0;
+        queue->watch.next = thread.first;
+        thread.first = queue;
+    }
     if (thread.asleep) {
         pthread_cond_signal(&thread.changed);
     }
-    (void)start_locked(); /* it may have ended with an interpreter before this one */
+    (void)start_locked();
     pthread_mutex_unlock(&thread.lock);
 }
 
@@ -186,7 +190,7 @@ void usm_completion_watch(usm_event *event)
     uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
     atomic_store_explicit(&queue->watch.submitted, submitted + 1, memory_order_relaxed);
     atomic_store_explicit(&event->in_driver, true, memory_order_release);
-    if (!queue->watch.listed) {
+    if (!queue->watch.listed || USM_UNLIKELY(!atomic_load_explicit(&thread.runs, memory_order_relaxed))) {
         put_on_list(queue);
     }
     if (event->lateness != USM_PROMPT) { /* a thread may have begun to wait before the driver had the task */
@@ -340,7 +344,7 @@ static void *watch(void *unused)
     pthread_mutex_lock(&thread.lock);
     for (;;) {
         bool called = sleep_until_needed(pause), closely = false;
-        if (thread.stop) {
+        if (thread.stop && thread.work == NULL) {
             break;
         }
         usm_work *work = thread.work;
@@ -397,7 +401,7 @@ bool usm_completion_stop(void)
     if (thread.ready) {
         pthread_cond_broadcast(&thread.changed);
     }
-    while (thread.runs && usm_clock_ns() < until) {
+    while (thread.runs && thread.stop && usm_clock_ns() < until) {
         usm_cond_wait_until(&thread.changed, &thread.lock, until);
     }
     bool ended = !thread.runs;

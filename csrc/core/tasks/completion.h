@@ -22,7 +22,10 @@
 
 /* Starts the watching thread unless it runs. USM_DRIVER: the system refuses a thread. Any lock but a leaf. */
 usm_status usm_completion_start(usm_error *error);
-/* Ends the thread, at the end of the process. False where it does not end within a second. No lock. */
+/*
+ * Ends the thread, once it has run what it was handed, at the end of an interpreter; it starts again with the
+ * next task or work. False where it does not end within a second, or has started again. No lock.
+ */
 bool usm_completion_stop(void);
 
 /*
@@ -55,7 +58,10 @@ static inline bool usm_completion_is_due(const usm_queue *queue)
            USM_COMPLETION_BATCH;
 }
 
-/* Runs it on the watching thread, soon. Any thread, any lock but a leaf; the driver's callbacks may. */
+/*
+ * Runs it on the watching thread, soon, which starts for it if it has ended. Any thread, any lock but a leaf;
+ * the driver's callbacks may.
+ */
 void usm_completion_run(usm_work *work);
 
 /* For core/tasks/fork.c only; the queues' locks are held. */
