@@ -654,8 +654,6 @@ STATE = {
     "core/trace/trace.c": {
         "log": "what the traces that record share",
         "n_recording": "traces that record",
-        "n_traces": "traces",
-        "ends": "how their tasks ended",
     },
     "core/memory/track.c": {
         "usm_track_on": "whether allocations record the line that made them",
@@ -676,6 +674,7 @@ STATE = {
         "registry": "lock of the lists of the process",
         "registry_depth": "how often this thread holds it",
         "usm_spinlock_stripes": "striped spinlocks of pools and traces",
+        "stripes": "how many of them this thread holds, in builds for tests",
         "once": "locks are made once",
     },
     "core/tasks/worker.c": {"here": "whose thread this is"},

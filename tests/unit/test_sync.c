@@ -1,4 +1,4 @@
-/* Locks have one holder, also where others sleep for it; stripes of threads; numbers that only grow. */
+/* Locks have one holder, also where others sleep for it; what they forbid; numbers that only grow. */
 #include "check.h"
 #include "support.h"
 
@@ -80,6 +80,19 @@ static void locks_that_are_not_held_end_the_process(void)
     expect_abort(give_a_free_lock, "usmpy: a lock is not held");
     expect_abort(unlock_a_free_stripe, "usmpy: a lock is not held");
     expect_abort(unlock_the_registry_twice, "usmpy: a lock is not held");
+}
+
+static void ask_for_memory_under_a_spinlock(void)
+{
+    (void)usm_spinlock_take_stripe(&lock);
+    free(usm_malloc(1));
+}
+
+static void memory_under_a_spinlock_ends_the_process(void)
+{
+    expect_abort(ask_for_memory_under_a_spinlock, "usmpy: memory is asked for under a spinlock");
+    usm_spinlock_give(usm_spinlock_take_stripe(&lock));
+    free(usm_malloc(1));
 }
 
 /* Every sleeping thread is woken, one by one, although no later call would wake it. */
@@ -172,5 +185,6 @@ int main(void)
     RUN(threads_have_stripes_of_their_own);
     RUN(a_raised_number_never_falls);
     RUN(locks_that_are_not_held_end_the_process);
+    RUN(memory_under_a_spinlock_ends_the_process);
     return 0;
 }

@@ -2,12 +2,14 @@
 #ifndef USM_CORE_HEAP_H
 #define USM_CORE_HEAP_H
 
+#include "sync.h"
+
 #include <stdlib.h>
 
 #ifdef USM_TESTING
 /* True when this allocation is the one that the test wants to fail (csrc/backends/fault). */
 int usm_fault_heap(void);
-#define USM_HEAP_FAULT() usm_fault_heap()
+#define USM_HEAP_FAULT() (usm_expect_no_stripe(), usm_fault_heap())
 #else
 #define USM_HEAP_FAULT() 0
 #endif

@@ -21,6 +21,23 @@ void usm_expect_held(bool held)
         abort();
     }
 }
+
+static _Thread_local int stripes;
+
+void usm_count_stripe(const usm_spinlock *lock, int n)
+{
+    const char *first = (const char *)usm_spinlock_stripes;
+    stripes +=
+        (const char *)lock >= first && (const char *)lock < first + sizeof usm_spinlock_stripes ? n : 0;
+}
+
+void usm_expect_no_stripe(void)
+{
+    if (stripes != 0) {
+        (void)fputs("usmpy: memory is asked for under a spinlock\n", stderr);
+        abort();
+    }
+}
 #endif
 
 void usm_mutex_init(pthread_mutex_t *mutex)

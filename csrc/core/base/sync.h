@@ -65,6 +65,19 @@ void usm_expect_held(bool held);
 #define USM_EXPECT_HELD(held) ((void)0)
 #endif
 
+/*
+ * They count the spinlock stripes that a thread holds, and end the process where the core asks for memory
+ * under one: other threads would spin for as long as the system takes to find it.
+ */
+#ifdef USM_TESTING
+struct usm_spinlock;
+void usm_count_stripe(const struct usm_spinlock *lock, int n);
+void usm_expect_no_stripe(void); /* for heap.h only */
+#define USM_COUNT_STRIPE(lock, n) usm_count_stripe(lock, n)
+#else
+#define USM_COUNT_STRIPE(lock, n) ((void)0)
+#endif
+
 /* The number becomes at least this one; it never falls, whatever other threads raise it to at the time. */
 static inline void usm_raise(_Atomic uint64_t *number, uint64_t least)
 {
@@ -138,6 +151,7 @@ static inline void usm_spinlock_take(usm_spinlock *lock)
     if (__builtin_expect(atomic_exchange_explicit(&lock->taken, true, memory_order_acquire), 0)) {
         usm_spinlock_wait(lock);
     }
+    USM_COUNT_STRIPE(lock, 1);
 }
 
 static inline usm_spinlock *usm_spinlock_take_stripe(const void *address)
@@ -150,6 +164,7 @@ static inline usm_spinlock *usm_spinlock_take_stripe(const void *address)
 static inline void usm_spinlock_give(usm_spinlock *lock)
 {
     USM_EXPECT_HELD(atomic_load_explicit(&lock->taken, memory_order_relaxed));
+    USM_COUNT_STRIPE(lock, -1);
     atomic_store_explicit(&lock->taken, false, memory_order_release);
 }
 

@@ -111,7 +111,7 @@ typedef struct usm_event {
     /* Those of them that still name it as their writer or a reader (hazard.h), not counting its own end. */
     _Atomic uint32_t places;
     usm_keep *keeps;
-    bool traced; /* the observer is called at its end (observer.h), and start_ns is needed */
+    void *traced; /* the observer's, which is called at its end (observer.h), and needs start_ns; or NULL */
 
     struct usm_event *next_ended; /* in usm_ended, and of claimed ones (completion.c) */
 

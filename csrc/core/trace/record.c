@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* All under the lock of traces. */
+/* Under the lock of traces. */
 static uint32_t last_alloc, last_queue, last_thread;
 static _Thread_local uint32_t this_thread;
 
@@ -18,7 +18,7 @@ typedef struct name {
     char text[];
 } name;
 
-static name *names[BUCKETS];
+static _Atomic(name *) names[BUCKETS]; /* names are added at the heads, and stay */
 
 const char *usm_record_name(const char *text)
 {
@@ -27,16 +27,23 @@ const char *usm_record_name(const char *text)
     for (const char *at = text; *at != 0; at++, size++) {
         hash = (hash ^ (unsigned char)*at) * 16777619u;
     }
-    name **bucket = &names[hash % BUCKETS], *known = *bucket;
-    while (known != NULL && strcmp(known->text, text) != 0) {
-        known = known->next;
-    }
-    if (known == NULL && (known = usm_malloc(sizeof *known + size)) != NULL) {
-        memcpy(known->text, text, size);
-        known->next = *bucket;
-        *bucket = known;
-    }
-    return known != NULL ? known->text : NULL;
+    _Atomic(name *) *bucket = &names[hash % BUCKETS];
+    name *seen = NULL, *head = atomic_load_explicit(bucket, memory_order_acquire), *new = NULL;
+    do {
+        for (const name *known = head; known != seen; known = known->next) {
+            if (strcmp(known->text, text) == 0) {
+                free(new);
+                return known->text;
+            }
+        }
+        if (new == NULL && (new = usm_malloc(sizeof *new + size)) == NULL) {
+            return NULL;
+        }
+        memcpy(new->text, text, size);
+        new->next = seen = head;
+    } while (!atomic_compare_exchange_weak_explicit(bucket, &head, new, memory_order_acq_rel,
+                                                    memory_order_acquire));
+    return new->text;
 }
 
 /* The number of an object, given when it is first recorded. */
@@ -79,6 +86,14 @@ static const usm_command *command_of(const usm_submission *submission)
     return submission->asked != NULL ? submission->asked : submission->command;
 }
 
+const char *usm_record_name_of(const usm_submission *submission)
+{
+    const usm_command *command = command_of(submission);
+    const char *name =
+        command->kind == USM_COMMAND_LAUNCH ? command->as.launch->kernel->name : submission->name;
+    return name != NULL ? usm_record_name(name) : NULL;
+}
+
 /* Adds what is not older than the trace's first; `flag` marks each. */
 static size_t add_waits(uint32_t *words, uint64_t first, const usm_wait *waits, size_t n_waits, uint32_t flag)
 {
@@ -92,13 +107,11 @@ static size_t add_waits(uint32_t *words, uint64_t first, const usm_wait *waits, 
     return n;
 }
 
-void usm_record_task(usm_record *record, uint32_t *words, uint64_t first, usm_queue *queue,
+void usm_record_task(usm_record *record, uint32_t *words, uint64_t first, const char *name, usm_queue *queue,
                      const usm_submission *submission, const usm_submitted *how)
 {
     const usm_command *command = command_of(submission);
-    const char *name =
-        command->kind == USM_COMMAND_LAUNCH ? command->as.launch->kernel->name : submission->name;
-    record->name = name != NULL ? usm_record_name(name) : NULL;
+    record->name = name;
     record->device = queue->device;
     record->amount = amount_of(command);
     record->submit_ns = how->submit_ns;
@@ -123,7 +136,7 @@ void usm_record_passing(usm_record *record, uint32_t *word, int what, const usm_
 {
     int64_t now = usm_clock_ns();
     *record = (usm_record){
-        .name = usm_record_name(name),
+        .name = name,
         .device = view->alloc->place->device,
         .amount = (uint64_t)usm_dtype_nbytes(view->dtype, usm_view_size(view)),
         .submit_ns = now,

@@ -23,8 +23,10 @@ typedef struct usm_record {
     bool in_order, profiled;
 } usm_record;
 
-/* A copy of the name that lives as long as the process; NULL: memory ran out. The lock of traces held. */
+/* A copy of the name that lives as long as the process; NULL: memory ran out. Any thread, any lock. */
 const char *usm_record_name(const char *text);
+/* The same of the name that records give the task; NULL: it has none, or memory ran out. */
+const char *usm_record_name_of(const usm_submission *submission);
 
 /* The most words that usm_record_task writes. */
 static inline size_t usm_record_most_words(const usm_submission *submission, const usm_submitted *how)
@@ -33,12 +35,12 @@ static inline size_t usm_record_most_words(const usm_submission *submission, con
 }
 
 /*
- * Describes the task, all but its order. Waits become orders counted from `first`, without those before it;
- * accesses become the allocation's number * 4 + usm_access_mode. The lock of traces held.
+ * Describes the task with its kept name, all but its order. Waits become orders counted from `first`, without
+ * those before it; accesses become the allocation's number * 4 + usm_access_mode. The lock of traces held.
  */
-void usm_record_task(usm_record *record, uint32_t *words, uint64_t first, usm_queue *queue,
+void usm_record_task(usm_record *record, uint32_t *words, uint64_t first, const char *name, usm_queue *queue,
                      const usm_submission *submission, const usm_submitted *how);
-/* Describes an array that is exported or imported. The lock of traces held. */
+/* Describes an array that is exported or imported, by the kept name. The lock of traces held. */
 void usm_record_passing(usm_record *record, uint32_t *word, int what, const usm_view *view, const char *name);
 
 #endif

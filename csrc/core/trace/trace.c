@@ -6,15 +6,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was submitted while at least one trace recorded: traces are windows of it. */
+/* At least this many bytes in a block. */
+#define BLOCK 32768
+
+/*
+ * Items of one size that never move: appended under a lock, and read without one, as many as there were when
+ * the lock was held.
+ */
+typedef struct block {
+    struct block *next;
+    _Atomic size_t used; /* bytes; written with the lock */
+    size_t room;
+    _Alignas(8) char bytes[];
+} block;
+
+typedef struct chain {
+    block *first, *last;
+    size_t n; /* items */
+} chain;
+
+/* How a recorded task ended. */
+typedef struct end {
+    uint64_t order;
+    int64_t start_ns, end_ns; /* start 0: unknown */
+    bool failed;
+} end;
+
+/*
+ * What was submitted while at least one trace recorded: traces are windows of it. The members up to `words`
+ * are under the spinlock stripe of `log`. The others are under that of the log's `ends`: the threads that end
+ * tasks would otherwise take the lock and the records from the threads that submit.
+ */
 typedef struct usm_trace_log {
     size_t users;   /* traces */
     uint64_t first; /* the order of submission that it counts from */
     uint64_t room;  /* records of this order, counted from the first, and of later ones are dropped */
     bool full;      /* memory ran out: the room does not grow any more */
-    usm_record *records;
-    uint32_t *words;
-    size_t n, capacity, n_words, words_capacity;
+    size_t awaited; /* tasks whose ends it will be told of */
+    chain records, words;
+
+    size_t n_ended;  /* of the tasks that are awaited */
+    size_t last_end; /* that many, where no trace has it any more: the last end frees it; else SIZE_MAX */
+    chain ends;
 } usm_trace_log;
 
 /* Orders are counted from the log's first. */
@@ -26,119 +59,211 @@ struct usm_trace {
 
 /* Under the spinlock stripe of `log`. */
 static usm_trace_log *log; /* NULL where no trace records */
-static size_t n_recording, n_traces;
+static size_t n_recording;
 
-/* How a recorded task ended. */
-typedef struct end {
-    uint64_t order;
-    int64_t start_ns, end_ns; /* start 0: unknown */
-    bool failed;
-} end;
-
-/*
- * The ends of all logs, under the spinlock stripe of `ends`: a buffer of their own, since the threads that
- * end tasks would otherwise take the lock and the records from the threads that submit.
- */
-static struct {
-    end *items;
-    size_t n, capacity;
-} ends;
-
-/* Room for `needed` items in a malloc'd array. False: memory ran out, and nothing changed. */
-static bool grow(void **items, size_t *capacity, size_t needed, size_t size)
+static bool has_room(const chain *chain, size_t nbytes)
 {
-    if (USM_LIKELY(needed <= *capacity)) {
-        return true;
-    }
-    size_t more = 2 * *capacity > needed ? 2 * *capacity : needed + 1024;
-    void *new = usm_realloc(*items, more * size);
-    if (new != NULL) {
-        *items = new;
-        *capacity = more;
-    }
-    return new != NULL;
+    const block *last = chain->last;
+    return last != NULL &&
+           last->room - atomic_load_explicit(&((block *)last)->used, memory_order_relaxed) >= nbytes;
 }
 
-/* The next record, with room for its words; NULL where it is dropped. Lock held. */
-static usm_record *append(uint64_t order, size_t most_words)
+/* NULL: memory ran out. No lock. */
+static block *new_block(size_t nbytes)
 {
-    if (log == NULL || order - log->first >= log->room) {
+    size_t room = nbytes > BLOCK ? nbytes : BLOCK;
+    block *block = usm_malloc(sizeof *block + room);
+    if (block != NULL) {
+        block->next = NULL;
+        atomic_init(&block->used, 0);
+        block->room = room;
+    }
+    return block;
+}
+
+/* Lock held. */
+static void add_block(chain *chain, block *block)
+{
+    *(chain->last != NULL ? &chain->last->next : &chain->first) = block;
+    chain->last = block;
+}
+
+/* Where the next items go, for which there is room. Lock held. */
+static void *place_of(const chain *chain)
+{
+    return chain->last->bytes + atomic_load_explicit(&chain->last->used, memory_order_relaxed);
+}
+
+/* That many items are there from now on. Lock held. */
+static void commit(chain *chain, size_t n, size_t size)
+{
+    size_t used = atomic_load_explicit(&chain->last->used, memory_order_relaxed);
+    atomic_store_explicit(&chain->last->used, used + n * size, memory_order_relaxed);
+    chain->n += n;
+}
+
+/* Goes through the items that a chain has when this is made, with the lock held. */
+typedef struct cursor {
+    const block *block;
+    size_t at, left;
+} cursor;
+
+static cursor cursor_of(const chain *chain)
+{
+    return (cursor){chain->first, 0, chain->n};
+}
+
+/* NULL: there are no more. No lock is needed. */
+static const void *next_item(cursor *cursor, size_t size)
+{
+    if (cursor->left == 0) {
         return NULL;
     }
-    if (!grow((void **)&log->records, &log->capacity, log->n + 1, sizeof *log->records) ||
-        !grow((void **)&log->words, &log->words_capacity, log->n_words + most_words, sizeof *log->words)) {
-        log->full = true;
-        log->room = order - log->first;
-        return NULL;
+    while (cursor->at == atomic_load_explicit(&((block *)cursor->block)->used, memory_order_relaxed)) {
+        cursor->block = cursor->block->next;
+        cursor->at = 0;
     }
-    return &log->records[log->n];
+    const void *item = cursor->block->bytes + cursor->at;
+    cursor->at += size;
+    cursor->left--;
+    return item;
+}
+
+static void free_chain(chain *chain)
+{
+    for (block *block = chain->first, *next; block != NULL; block = next) {
+        next = block->next;
+        free(block);
+    }
+}
+
+static void free_log(USM_TAKES usm_trace_log *gone)
+{
+    free_chain(&gone->records);
+    free_chain(&gone->words);
+    free_chain(&gone->ends);
+    free(gone);
+}
+
+/* The next record is dropped, or there is no trace. Lock held. */
+static bool is_dropped(void)
+{
+    return log == NULL || usm_event_orders() - log->first >= log->room;
+}
+
+/* The chain without room for what comes next; NULL: none. Lock held. */
+static chain *lacks_room(size_t most_words)
+{
+    return is_dropped()                                            ? NULL
+           : !has_room(&log->records, sizeof(usm_record))          ? &log->records
+           : !has_room(&log->words, most_words * sizeof(uint32_t)) ? &log->words
+                                                                   : NULL;
+}
+
+/*
+ * Takes the lock, and has room for a record with so many words, unless it is dropped. Other threads may use
+ * up, or add, what was missing while memory is asked for.
+ */
+static usm_spinlock *lock_log(size_t most_words)
+{
+    size_t nbytes = most_words * sizeof(uint32_t);
+    block *more = NULL;
+    chain *chain;
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
+    while ((chain = lacks_room(most_words)) != NULL) {
+        if (more != NULL) {
+            add_block(chain, more);
+            more = NULL;
+            continue;
+        }
+        usm_spinlock_give(lock);
+        more = new_block(nbytes);
+        usm_spinlock_take(lock);
+        if (more == NULL && log != NULL) {
+            log->full = true;
+            log->room = usm_event_orders() - log->first;
+        }
+    }
+    free(more);
+    return lock;
+}
+
+/* Where the next record goes; NULL: it is dropped. Its order, and with it that of all records: lock held. */
+static usm_record *next_record(uint64_t *order)
+{
+    usm_record *record = is_dropped() ? NULL : place_of(&log->records);
+    *order = usm_event_next_order();
+    return record;
 }
 
 /* The record is complete. Lock held. */
-static void commit(usm_record *record, uint64_t order)
+static void commit_record(usm_record *record, uint64_t order)
 {
+    size_t n_words = record->n_waits + record->n_accesses;
     record->order = order;
-    record->first_word = log->n_words;
-    log->n_words += record->n_waits + record->n_accesses;
-    log->n++;
+    record->first_word = log->words.n;
+    commit(&log->words, n_words, sizeof(uint32_t));
+    commit(&log->records, 1, sizeof *record);
 }
 
 /* The observer's functions. Orders are taken under the lock, so that records are in that order. */
 static uint64_t submitted(usm_queue *queue, const usm_submission *submission, usm_event *event,
                           const usm_submitted *how)
 {
-    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
-    uint64_t order = usm_event_next_order();
-    usm_record *record = append(order, usm_record_most_words(submission, how));
+    uint64_t order;
+    const char *name = usm_record_name_of(submission);
+    usm_spinlock *lock = lock_log(usm_record_most_words(submission, how));
+    usm_record *record = next_record(&order);
     if (record != NULL) {
-        usm_record_task(record, log->words + log->n_words, log->first, queue, submission, how);
-        commit(record, order);
+        usm_record_task(record, place_of(&log->words), log->first, name, queue, submission, how);
+        commit_record(record, order);
         if (!how->done) {
-            event->traced = true;
+            event->traced = log;
+            log->awaited++;
         }
     }
     usm_spinlock_give(lock);
     return order;
 }
 
+/* Where memory runs out the task stays pending for traces. */
 static void ended(usm_event *event, bool failed)
 {
+    usm_trace_log *of = event->traced;
     bool timed = event->start_ns != 0 && event->end_ns != 0;
     const end new = {event->order, event->start_ns, timed ? event->end_ns : usm_clock_ns(), failed};
-    usm_spinlock *lock = usm_spinlock_take_stripe(&ends);
-    if (grow((void **)&ends.items, &ends.capacity, ends.n + 1, sizeof *ends.items)) {
-        ends.items[ends.n++] = new;
-    } /* else the task stays pending for traces */
-    usm_spinlock_give(lock);
-}
-
-/* Drops ends that belong to no trace any more: all of them, or those from `first` to `last`. */
-static void drop_ends(bool all, uint64_t first, uint64_t last)
-{
-    size_t kept = 0;
-    usm_spinlock *lock = usm_spinlock_take_stripe(&ends);
-    for (size_t i = 0; i < ends.n && !all; i++) {
-        if (ends.items[i].order < first || ends.items[i].order > last) {
-            ends.items[kept++] = ends.items[i];
+    block *more = NULL;
+    usm_spinlock *lock = usm_spinlock_take_stripe(&of->ends);
+    if (!has_room(&of->ends, sizeof new)) {
+        usm_spinlock_give(lock);
+        more = new_block(0);
+        usm_spinlock_take(lock);
+        if (more != NULL && !has_room(&of->ends, sizeof new)) {
+            add_block(&of->ends, more);
+            more = NULL;
         }
     }
-    ends.n = kept;
-    if (all) {
-        free(ends.items);
-        ends.items = NULL;
-        ends.capacity = 0;
+    if (has_room(&of->ends, sizeof new)) {
+        *(end *)place_of(&of->ends) = new;
+        commit(&of->ends, 1, sizeof new);
     }
+    bool last = ++of->n_ended == of->last_end;
     usm_spinlock_give(lock);
+    free(more);
+    if (last) {
+        free_log(of);
+    }
 }
 
 void usm_trace_passing(int what, const usm_view *view, const char *name)
 {
-    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
-    uint64_t order = usm_event_next_order();
-    usm_record *record = append(order, 1);
+    uint64_t order;
+    const char *kept = usm_record_name(name);
+    usm_spinlock *lock = lock_log(1);
+    usm_record *record = next_record(&order);
     if (record != NULL) {
-        usm_record_passing(record, log->words + log->n_words, what, view, name);
-        commit(record, order);
+        usm_record_passing(record, place_of(&log->words), what, view, kept);
+        commit_record(record, order);
     }
     usm_spinlock_give(lock);
 }
@@ -152,6 +277,7 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
         free(trace);
         return usm_error_memory(error, sizeof *trace + sizeof *new, "a trace");
     }
+    new->last_end = SIZE_MAX;
     usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     if (log == NULL) {
         log = new;
@@ -166,7 +292,6 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
         log->room = log->room < USM_WAIT_EXPLICIT ? log->room : USM_WAIT_EXPLICIT;
     }
     n_recording++;
-    n_traces++;
     if (usm_task_observer == NULL) {
         usm_task_observer = &observer; /* permanent: tasks outlive traces */
     }
@@ -196,71 +321,71 @@ void usm_trace_free(usm_trace *trace)
     usm_trace_log *gone = trace->log;
     usm_trace_stop(trace);
     usm_spinlock *lock = usm_spinlock_take_stripe(&log);
-    bool last = --gone->users == 0, all = --n_traces == 0;
+    bool last = --gone->users == 0;
+    size_t awaited = gone->awaited;
     usm_spinlock_give(lock);
-    if (last) {
-        if (gone->n > 0) {
-            drop_ends(all, gone->records[0].order, gone->records[gone->n - 1].order);
+    if (last) { /* no trace records into it, and nothing more will be awaited */
+        lock = usm_spinlock_take_stripe(&gone->ends);
+        bool all = gone->n_ended == awaited;
+        gone->last_end = awaited;
+        usm_spinlock_give(lock);
+        if (all) {
+            free_log(gone);
         }
-        free(gone->records);
-        free(gone->words);
-        free(gone);
     }
     free(trace);
 }
 
-/* What of the log is the trace's: records from `first`, and the orders from `kept` on that were dropped. */
+/* What of the log is the trace's: records of these orders, counted from the log's first. */
 typedef struct window {
-    const usm_record *first;
-    size_t n;
-    uint64_t dropped;
+    cursor records, words, ends;
+    uint64_t begin, end, dropped;
 } window;
 
-/* The number of records before this order, counted from the log's first. */
-static size_t records_before(const usm_trace_log *from, uint64_t at)
-{
-    size_t low = 0, high = from->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (from->records[middle].order - from->first < at) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-/* Lock held. */
 static window window_of(const usm_trace *trace)
 {
     const usm_trace_log *from = trace->log;
+    window window = {.begin = trace->begin};
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     uint64_t end = trace->end != UINT64_MAX ? trace->end : usm_event_orders() - from->first;
     uint64_t kept = trace->begin + trace->limit;
     kept = kept < from->room ? kept : from->room;
     kept = kept < end ? kept : end;
     kept = kept > trace->begin ? kept : trace->begin;
-    size_t begin = records_before(from, trace->begin);
-    return (window){from->records + begin, records_before(from, kept) - begin, end - kept};
+    window.records = cursor_of(&from->records);
+    window.words = cursor_of(&from->words);
+    usm_spinlock_give(lock);
+    lock = usm_spinlock_take_stripe(&from->ends); /* later: what is known to have ended is in the records */
+    window.ends = cursor_of(&from->ends);
+    usm_spinlock_give(lock);
+    window.end = kept;
+    window.dropped = end - kept;
+    return window;
+}
+
+/* The window's next record; NULL: there are no more. No lock. */
+static const usm_record *next_of(window *window, const usm_trace *trace)
+{
+    const usm_record *record;
+    do {
+        record = next_item(&window->records, sizeof *record);
+    } while (record != NULL && record->order - trace->log->first < window->begin);
+    return record != NULL && record->order - trace->log->first < window->end ? record : NULL;
 }
 
 usm_trace_counts usm_trace_count(usm_trace *trace)
 {
-    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     window window = window_of(trace);
     usm_trace_counts counts = {
-        .n = window.n, .dropped = window.dropped, .start_ns = trace->start_ns, .stop_ns = trace->stop_ns};
-    for (size_t i = 0; i < window.n; i++) {
-        counts.pending += window.first[i].state == USM_EVENT_SUBMITTED;
+        .dropped = window.dropped, .start_ns = trace->start_ns, .stop_ns = trace->stop_ns};
+    for (const usm_record *record; (record = next_of(&window, trace)) != NULL;) {
+        counts.n++;
+        counts.pending += record->state == USM_EVENT_SUBMITTED;
     }
-    uint64_t first = window.n > 0 ? window.first[0].order : UINT64_MAX;
-    uint64_t last = window.n > 0 ? window.first[window.n - 1].order : 0;
-    usm_spinlock_give(lock);
-    lock = usm_spinlock_take_stripe(&ends);
-    for (size_t i = 0; i < ends.n; i++) {
-        counts.pending -= ends.items[i].order >= first && ends.items[i].order <= last;
+    for (const end *end; (end = next_item(&window.ends, sizeof *end)) != NULL;) {
+        uint64_t order = end->order - trace->log->first;
+        counts.pending -= order >= window.begin && order < window.end;
     }
-    usm_spinlock_give(lock);
     return counts;
 }
 
@@ -277,11 +402,9 @@ static usm_record *find(const usm_trace_list *list, uint64_t order)
 }
 
 /* Completes the copies of records by the ends that were recorded meanwhile. */
-static void add_ends(usm_trace_list *list)
+static void add_ends(usm_trace_list *list, cursor ends)
 {
-    usm_spinlock *lock = usm_spinlock_take_stripe(&ends);
-    for (size_t i = 0; i < ends.n; i++) {
-        const end *end = &ends.items[i];
+    for (const end *end; (end = next_item(&ends, sizeof *end)) != NULL;) {
         usm_record *record = find(list, end->order);
         if (record != NULL) {
             record->state = end->failed ? USM_EVENT_ERROR : USM_EVENT_COMPLETE;
@@ -289,33 +412,32 @@ static void add_ends(usm_trace_list *list)
             record->end_ns = end->end_ns;
         }
     }
-    usm_spinlock_give(lock);
 }
 
 usm_status usm_trace_read(usm_trace *trace, usm_trace_list *out, usm_error *error)
 {
-    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     window window = window_of(trace);
-    size_t n_words = trace->log->n_words;
+    struct window counted = window;
+    size_t n = 0, n_words = 0;
+    while (next_of(&counted, trace) != NULL) {
+        n++;
+    }
     *out = (usm_trace_list){
         .first = trace->log->first,
-        .n = window.n,
-        .records = usm_malloc((window.n + 1) * sizeof *out->records),
-        .words = usm_malloc((n_words + 1) * sizeof *out->words),
+        .records = usm_malloc((n + 1) * sizeof *out->records),
+        .words = usm_malloc((window.words.left + 1) * sizeof *out->words),
     };
-    bool enough = out->records != NULL && out->words != NULL;
-    if (enough && window.n > 0) {
-        memcpy(out->records, window.first, window.n * sizeof *out->records);
-    }
-    if (enough && n_words > 0) {
-        memcpy(out->words, trace->log->words, n_words * sizeof *out->words);
-    }
-    usm_spinlock_give(lock);
-    if (!enough) {
+    if (out->records == NULL || out->words == NULL) {
         usm_trace_list_free(out);
-        return usm_error_memory(error, window.n * sizeof *out->records, "a list of records");
+        return usm_error_memory(error, n * sizeof *out->records, "a list of records");
     }
-    add_ends(out);
+    for (const usm_record *record; (record = next_of(&window, trace)) != NULL;) {
+        out->records[out->n++] = *record;
+    }
+    for (const uint32_t *word; (word = next_item(&window.words, sizeof *word)) != NULL;) {
+        out->words[n_words++] = *word;
+    }
+    add_ends(out, window.ends);
     return USM_OK;
 }
 

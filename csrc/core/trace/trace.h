@@ -1,6 +1,6 @@
 /*
  * Traces: what was submitted while a trace recorded, when it ran, and what it waited for. Traces of one time
- * share one log: a plain buffer of records under one lock, and one of ends under another.
+ * share one log: a list of records that grows under one lock, and one of ends under another.
  */
 #ifndef USM_CORE_TRACE_H
 #define USM_CORE_TRACE_H
