@@ -5,14 +5,50 @@
 #include "check.h"
 #include "support.h"
 
+#include "core/base/sync.h"
 #include "core/share/memfd.h"
 #include "core/share/share.h"
 
+#include <dlfcn.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+
+/*
+ * What the core asks the system in place of the C library's: events share the locks of small things, and no
+ * thread that waits for one may wait for the system too.
+ */
+static void expect_no_lock(void)
+{
+    for (uintptr_t i = 0; i < USM_STRIPES; i++) {
+        pthread_mutex_t *mutex = &usm_leaf_of((const void *)(i << 6))->mutex;
+        CHECK_EQ(pthread_mutex_trylock(mutex), 0);
+        pthread_mutex_unlock(mutex);
+    }
+}
+
+static bool only_thread; /* of this process: no other one holds a lock */
+
+int poll(struct pollfd *asked, nfds_t n, int timeout)
+{
+    int (*real)(struct pollfd *, nfds_t, int) = dlsym(RTLD_NEXT, "poll");
+    if (only_thread) {
+        expect_no_lock();
+    }
+    return real(asked, n, timeout);
+}
+
+int close(int fd)
+{
+    int (*real)(int) = dlsym(RTLD_NEXT, "close");
+    if (only_thread) {
+        expect_no_lock();
+    }
+    return real(fd);
+}
 
 /* A backend with the host's entries, whose driver shares memory as files and counts the calls. */
 static _Atomic int n_open, n_signals, n_waits;
@@ -400,12 +436,60 @@ static void nothing_is_known_without_descriptors(void)
     usm_context_release(place->context);
 }
 
+static void *sweep_often(void *ended)
+{
+    while (!atomic_load((_Atomic bool *)ended)) {
+        (void)usm_share_sweep();
+    }
+    return NULL;
+}
+
+/* Whichever thread finds the last handle closed closes the block, once. */
+static void sweeps_beside_handles_and_ends(void)
+{
+    _Atomic bool ended = false;
+    pthread_t thread;
+    usm_place *place = new_place();
+    CHECK_EQ(pthread_create(&thread, NULL, sweep_often, &ended), 0);
+    for (long i = 0; i < scaled(200); i++) {
+        enum { HANDLES = 3 };
+        usm_share_handle handle;
+        int descriptors[HANDLES][USM_HANDLE_DESCRIPTORS];
+        usm_alloc *alloc = new_shared(place, 100);
+        for (int k = 0; k < HANDLES; k++) {
+            export_block(alloc, &handle, descriptors[k]);
+        }
+        usm_descriptors_close(descriptors[0], 2);
+        if (i % 2 == 0) {
+            usm_alloc_release(alloc);
+            alloc = open_handle(place, &handle, descriptors[HANDLES - 1]);
+        }
+        usm_descriptors_close(descriptors[1], 2);
+        if (i % 3 == 0) {
+            usm_alloc_release(alloc);
+            alloc = NULL;
+        }
+        usm_descriptors_close(descriptors[2], 2);
+        if (alloc != NULL) {
+            usm_alloc_release(alloc);
+        }
+    }
+    atomic_store(&ended, true);
+    pthread_join(thread, NULL);
+    CHECK_EQ(usm_share_sweep(), 0);
+    CHECK_EQ(n_open, 0);
+    usm_context_release(place->context);
+}
+
 int main(void)
 {
     watchdog(600);
     (void)host_place();
+    only_thread = true;
     RUN_SETTLED(the_pipe_keeps_the_block);
     RUN_SETTLED(handles_come_and_go);
+    only_thread = false;
+    RUN_SETTLED(sweeps_beside_handles_and_ends);
     RUN_SETTLED(a_killed_importer_gives_the_block_back);
     RUN_SETTLED(the_order_goes_along);
     RUN_SETTLED(a_driver_that_cannot_signal);

@@ -71,45 +71,52 @@ static bool start_of(int64_t process, uint64_t *out)
 }
 
 /* Who makes handles: read once a process. */
-static struct {
+typedef struct maker {
     char boot[40];
     int64_t process;
     uint64_t started;
     uint64_t processes;
-} maker; /* leaf stripe of its address */
+} maker;
+
+static maker this_process; /* leaf stripe of its address */
 
 /* False, with errno, where start_of fails. */
-static bool read_maker(void)
+static bool read_maker(maker *out)
 {
     struct stat facts = {.st_ino = 0};
-    if (!start_of(getpid(), &maker.started) ||
-        !read_text("/proc/sys/kernel/random/boot_id", maker.boot, sizeof maker.boot)) {
+    if (!start_of(getpid(), &out->started) ||
+        !read_text("/proc/sys/kernel/random/boot_id", out->boot, sizeof out->boot)) {
         return false;
     }
-    maker.boot[strcspn(maker.boot, "\n")] = '\0';
+    out->boot[strcspn(out->boot, "\n")] = '\0';
     stat("/proc/self/ns/pid", &facts);
-    maker.processes = (uint64_t)facts.st_ino;
-    maker.process = getpid();
+    out->processes = (uint64_t)facts.st_ino;
+    out->process = getpid();
     return true;
 }
 
+/* Threads that come first may all read it; events share the lock, which is not held meanwhile. */
 static usm_status set_maker(usm_share_handle *handle, usm_error *error)
 {
-    usm_leaf *leaf = usm_leaf_of(&maker);
+    usm_leaf *leaf = usm_leaf_of(&this_process);
     pthread_mutex_lock(&leaf->mutex);
-    bool known = maker.process == getpid() || read_maker();
-    int code = errno;
-    if (known) {
-        memcpy(handle->boot, maker.boot, sizeof handle->boot);
-        handle->process = maker.process;
-        handle->started = maker.started;
-        handle->processes = maker.processes;
-    }
+    maker own = this_process;
     pthread_mutex_unlock(&leaf->mutex);
-    return known
-               ? USM_OK
-               : usm_error_set(error, USM_MEMORY,
-                               "cannot read in /proc what a handle says of its process: %s", strerror(code));
+    if (own.process != getpid()) {
+        if (!read_maker(&own)) {
+            return usm_error_set(error, USM_MEMORY,
+                                 "cannot read in /proc what a handle says of its process: %s",
+                                 strerror(errno));
+        }
+        pthread_mutex_lock(&leaf->mutex);
+        this_process = own;
+        pthread_mutex_unlock(&leaf->mutex);
+    }
+    memcpy(handle->boot, own.boot, sizeof handle->boot);
+    handle->process = own.process;
+    handle->started = own.started;
+    handle->processes = own.processes;
+    return USM_OK;
 }
 
 /* set_maker for those who need not know why it failed. */

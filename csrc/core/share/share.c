@@ -9,15 +9,13 @@
 #include "core/tasks/hazard.h"
 #include "core/tasks/reclaim.h"
 #include "memfd.h"
+#include "pipe.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 typedef struct usm_share {
     struct usm_share *next; /* in `all` */
@@ -29,9 +27,12 @@ typedef struct usm_share {
     usm_share_record record; /* its descriptors are this struct's */
     bool created;            /* by this process, and not opened */
     _Atomic bool readonly;   /* nothing here may write to it; only ever cleared */
-    /* Of handles that were made here, where the memory ends with the exporter: the pipes' other ends. */
-    struct pollfd *pipes;
-    size_t n_pipes;
+    /* Of handles that were made here, where the memory ends with the exporter. */
+    usm_pipe *pipes;
+    /* While a thread asks the system, without the lock, which of them are closed: these are that thread's. */
+    bool busy;
+    usm_pipe *asked;
+    struct usm_share *next_asked;
 } usm_share;
 
 /* All blocks of the process, and what changes in them but `readonly`: leaf stripe of this address. */
@@ -80,24 +81,7 @@ static void destroy(USM_TAKES usm_share *share)
         usm_pool_end_use(share->place->pools[share->memory.kind], share->memory.nbytes);
         usm_usage_give(share->place, share->memory.nbytes);
     }
-    free(share->pipes);
     free(share);
-}
-
-/* Forgets the pipes whose other ends are all closed: whether any is left. The lock is held. */
-static bool has_openers(usm_share *share)
-{
-    size_t left = 0;
-    bool asked = poll(share->pipes, share->n_pipes, 0) >= 0;
-    for (size_t i = 0; i < share->n_pipes; i++) {
-        if (asked && (share->pipes[i].revents & POLLHUP) != 0) {
-            close(share->pipes[i].fd);
-        } else {
-            share->pipes[left++] = share->pipes[i];
-        }
-    }
-    share->n_pipes = left;
-    return left > 0;
 }
 
 /* Nothing where it is not listed. */
@@ -112,19 +96,43 @@ static void unlist(usm_share *share)
     }
 }
 
-size_t usm_share_sweep(void)
+/* Others may have the block open. The lock is held. */
+static bool is_lent(const usm_share *share)
+{
+    return share->pipes != NULL || share->busy;
+}
+
+/* Puts the share on the list of those whose pipes the calling thread asks about. The lock is held. */
+static void begin_asking(usm_share *share, usm_share **list)
+{
+    if (share->pipes != NULL && !share->busy) {
+        share->busy = true;
+        share->asked = share->pipes;
+        share->pipes = NULL;
+        share->next_asked = *list;
+        *list = share;
+    }
+}
+
+/*
+ * Forgets the pipes of these shares that are closed, and closes the blocks that nobody has any more. A child
+ * that is forked meanwhile keeps them. No lock.
+ */
+static void ask(usm_share *list)
 {
     usm_share *closed = NULL;
-    size_t lent = 0;
+    for (usm_share *share = list; share != NULL; share = share->next_asked) {
+        share->asked = usm_pipes_still_open(share->asked);
+    }
     pthread_mutex_t *mutex = lock();
-    for (usm_share *share = all, *next; share != NULL; share = next) {
-        next = share->next;
-        if (share->n_pipes > 0 && !has_openers(share) && share->alloc == NULL) {
+    for (usm_share *share = list; share != NULL; share = share->next_asked) {
+        usm_pipes_append(&share->pipes, share->asked);
+        share->busy = false;
+        if (share->pipes == NULL && share->alloc == NULL) {
             unlist(share);
             share->next = closed;
             closed = share;
         }
-        lent += share->alloc == NULL && share->n_pipes > 0;
     }
     pthread_mutex_unlock(mutex);
     for (usm_share *next; closed != NULL; closed = next) {
@@ -133,24 +141,43 @@ size_t usm_share_sweep(void)
         destroy(closed);
         usm_context_release(context); /* of the allocation's end */
     }
+}
+
+size_t usm_share_sweep(void)
+{
+    usm_share *asked = NULL;
+    size_t lent = 0;
+    pthread_mutex_t *mutex = lock();
+    for (usm_share *share = all; share != NULL; share = share->next) {
+        begin_asking(share, &asked);
+    }
+    pthread_mutex_unlock(mutex);
+    ask(asked);
+    mutex = lock();
+    for (const usm_share *share = all; share != NULL; share = share->next) {
+        lent += share->alloc == NULL && is_lent(share);
+    }
+    pthread_mutex_unlock(mutex);
     return lent;
 }
 
 /* The deleter of allocations: no task uses the memory any more. Any thread, no lock. */
 static void end_alloc(void *owner)
 {
-    usm_share *share = owner;
+    usm_share *share = owner, *asked = NULL;
     usm_alloc_finish_lent(share->alloc);
     usm_blocks_remove(share->alloc);
     pthread_mutex_t *mutex = lock();
-    bool lent = has_openers(share);
+    bool lent = is_lent(share);
     if (lent) {
         share->alloc = NULL;
         usm_context_retain(share->place->context);
+        begin_asking(share, &asked);
     } else {
         unlist(share);
     }
     pthread_mutex_unlock(mutex);
+    ask(asked);
     if (!lent) {
         destroy(share);
     }
@@ -255,26 +282,20 @@ usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_
     return USM_OK;
 }
 
-/* Appends a pipe's read end; *out is the write end. Those of handles that are closed go. */
+/* Adds a pipe, whose write end goes to *out. Those of handles that are closed go. */
 static usm_status add_pipe(usm_share *share, int *out, usm_error *error)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        return usm_error_set(error, USM_MEMORY, "cannot make a pipe for a handle: %s", strerror(errno));
+    usm_share *asked = NULL;
+    usm_pipe *pipe;
+    usm_status status = usm_pipe_create(&pipe, out, error);
+    if (status != USM_OK) {
+        return status;
     }
     pthread_mutex_t *mutex = lock();
-    (void)has_openers(share);
-    struct pollfd *pipes = usm_realloc(share->pipes, (share->n_pipes + 1) * sizeof *pipes);
-    if (pipes != NULL) {
-        pipes[share->n_pipes++] = (struct pollfd){.fd = ends[0]};
-        share->pipes = pipes;
-    }
+    begin_asking(share, &asked);
+    usm_pipes_append(&share->pipes, pipe);
     pthread_mutex_unlock(mutex);
-    if (pipes == NULL) {
-        usm_descriptors_close(ends, 2);
-        return usm_error_memory(error, sizeof *pipes, "the record of a handle");
-    }
-    *out = ends[1];
+    ask(asked);
     return USM_OK;
 }
 
