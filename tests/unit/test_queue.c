@@ -526,6 +526,72 @@ static void a_refused_submission(void)
     usm_queue_release(queue);
 }
 
+/* A driver whose objects are our own, and whose queues are numbers; the host's backend for all else. */
+static void *native_handle(usm_native what, const void *object)
+{
+    return what == USM_NATIVE_QUEUE ? ((const usm_queue *)object)->foreign : (void *)object;
+}
+
+static void *take_registry(void *unused)
+{
+    usm_registry_lock();
+    usm_registry_unlock();
+    return unused;
+}
+
+static pthread_barrier_t inspecting; /* both threads are in here, so neither has found the other's queue */
+
+static usm_status inspect(usm_native what, void *handle, usm_native_facts *facts, usm_error *error)
+{
+    pthread_t other;
+    (void)handle;
+    (void)error;
+    CHECK_EQ(what, USM_NATIVE_QUEUE);
+    CHECK_EQ(pthread_create(&other, NULL, take_registry, NULL), 0); /* as a driver's own thread may */
+    pthread_join(other, NULL);
+    pthread_barrier_wait(&inspecting);
+    facts->device = host_device();
+    facts->context = host_place()->context;
+    facts->options.in_order = true;
+    return USM_OK;
+}
+
+static const usm_native_entries native = {.handle = native_handle, .inspect = inspect};
+static usm_backend with_queues;
+
+static void *adopt(void *out)
+{
+    static char handle;
+    usm_error error;
+    CHECK_OK(usm_queue_adopt_once(&with_queues, &handle, NULL, out, &error));
+    return NULL;
+}
+
+static void two_threads_adopt_one_queue(void)
+{
+    usm_context *context = host_place()->context;
+    const usm_backend *host = context->backend;
+    with_queues = *host;
+    with_queues.native = &native;
+    context->backend = host_device()->backend = &with_queues;
+    for (long i = 0; i < scaled(200); i++) {
+        usm_queue *first, *second, *third;
+        pthread_t thread;
+        pthread_barrier_init(&inspecting, NULL, 2);
+        CHECK_EQ(pthread_create(&thread, NULL, adopt, &first), 0);
+        (void)adopt(&second);
+        pthread_join(thread, NULL);
+        pthread_barrier_destroy(&inspecting);
+        CHECK_EQ((intptr_t)first, (intptr_t)second);
+        (void)adopt(&third); /* is there: the driver is not asked */
+        CHECK_EQ((intptr_t)first, (intptr_t)third);
+        usm_queue_release(first);
+        usm_queue_release(second);
+        usm_queue_release(third);
+    }
+    context->backend = host_device()->backend = host;
+}
+
 int main(void)
 {
     watchdog(600);
@@ -546,5 +612,6 @@ int main(void)
     RUN_SETTLED(draining_all_queues);
     RUN_SETTLED(what_a_task_keeps);
     RUN_SETTLED(a_refused_submission);
+    RUN_SETTLED(two_threads_adopt_one_queue);
     return 0;
 }

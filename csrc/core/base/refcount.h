@@ -63,6 +63,12 @@ static inline bool usm_refcount_up_unless_zero(usm_refcount *refs)
     return value < 0;
 }
 
+/* Somebody has a count, unless it is given back at this moment. */
+static inline bool usm_refcount_is_held(const usm_refcount *refs)
+{
+    return atomic_load_explicit(&((usm_refcount *)refs)->value, memory_order_relaxed) != 0;
+}
+
 /* Some of several counts that the caller has, not all of them. */
 static inline void usm_refcount_down_by_of(usm_refcount *refs, int32_t n, const char *name)
 {

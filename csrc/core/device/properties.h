@@ -28,7 +28,8 @@ typedef enum usm_priority { USM_PRIORITY_LOW, USM_PRIORITY_NORMAL, USM_PRIORITY_
 typedef struct usm_queue_options {
     bool in_order, profiling;
     usm_priority priority;
-    void *foreign; /* as in usm_queue; the other members describe it */
+    void *foreign;          /* as in usm_queue; the other members describe it */
+    struct usm_keep *keeps; /* as there: taken over on success */
 } usm_queue_options;
 
 /* Streams by DLPack's numbers (array API standard 2025.12, __dlpack__). */

@@ -52,6 +52,7 @@ usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, 
     queue->profiling = options->profiling;
     queue->priority = options->priority;
     queue->foreign = options->foreign;
+    queue->keeps = options->keeps;
     atomic_init(&queue->shared, options->foreign != NULL);
     usm_status status = create_parts(queue, error);
     if (status != USM_OK) {
@@ -73,12 +74,16 @@ usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, 
 
 usm_queue *usm_queue_of_native(const usm_backend *backend, const void *handle)
 {
-    usm_queue *found = NULL;
+    usm_queue *found;
     usm_registry_lock();
-    for (usm_queue *q = all_queues; q != NULL; q = q->next) { /* the newest comes first */
-        found = q->backend == backend && backend->native->handle(USM_NATIVE_QUEUE, q) == handle ? q : found;
-    }
-    found = found != NULL && usm_refcount_up_unless_zero(&found->refs) ? found : NULL;
+    do {
+        found = NULL;
+        for (usm_queue *q = all_queues; q != NULL; q = q->next) { /* the newest comes first */
+            bool is_it = q->backend == backend && usm_refcount_is_held(&q->refs) &&
+                         backend->native->handle(USM_NATIVE_QUEUE, q) == handle;
+            found = is_it ? q : found;
+        }
+    } while (found != NULL && !usm_refcount_up_unless_zero(&found->refs));
     usm_registry_unlock();
     return found;
 }

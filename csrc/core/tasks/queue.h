@@ -73,6 +73,12 @@ usm_status usm_place_queue(usm_place *place, USM_GIVES usm_queue **out, usm_erro
  */
 usm_status usm_queue_adopt(const struct usm_backend *backend, void *handle, usm_keep *keeps,
                            USM_GIVES usm_queue **out, usm_error *error);
+/*
+ * The same, unless there is such a queue: then that, and `keeps` are taken over, too. All callers of this
+ * function get the same queue.
+ */
+usm_status usm_queue_adopt_once(const struct usm_backend *backend, void *handle, usm_keep *keeps,
+                                USM_GIVES usm_queue **out, usm_error *error);
 /* The oldest queue of ours that enqueues in that one of the driver, a new count; NULL where there is none. */
 USM_GIVES usm_queue *usm_queue_of_native(const struct usm_backend *backend, const void *handle);
 /* The driver's queue, for others to enqueue in; NULL where there is none. */

@@ -2,6 +2,7 @@
 #include "sycl.h"
 
 #include "native.h"
+#include "py/deferred.h"
 #include "py/errors.h"
 #include "py/keep.h"
 #include "py/wait.h"
@@ -79,7 +80,7 @@ static const usm_symbol dpctl_symbols[] = {
     SYMBOL(queue_delete, true, "DPCTLQueue_Delete"),
 };
 
-/* Guarded by the registry lock, which fork() handles and adoption takes anyway. */
+/* Guarded by the registry lock, which fork() handles. */
 static bool have_sycl, have_dpctl;
 static sycl_functions sycl;
 
@@ -194,24 +195,19 @@ static PyObject *adopt_queue(usmpy_state *state, PyObject *object, const usmpy_s
     usm_keep *keeps = NULL;
     usm_queue *queue;
     usm_error error;
-    usm_status status = USM_OK;
-    bool known;
+    usm_status status;
     if (usmpy_keep_object(&keeps, object) < 0) {
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS
-        usm_registry_lock();
-        queue = usm_queue_of_native(found->backend, found->handle);
-        known = queue != NULL;
-        if (!known) {
-            status = usm_queue_adopt(found->backend, found->handle, keeps, &queue, &error);
-        }
-        usm_registry_unlock();
+        status = usm_queue_adopt_once(found->backend, found->handle, keeps, &queue, &error);
     Py_END_ALLOW_THREADS
-    if (known || status != USM_OK) {
+    if (status != USM_OK) {
         usmpy_keep_drop(keeps);
+        return usmpy_raise(state, status, &error);
     }
-    return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
+    usmpy_deferred_poll();
+    return usmpy_queue_wrap(state, queue);
 }
 
 static PyObject *adopt_context(usmpy_state *state, PyObject *object, const usmpy_sycl_object *found)
