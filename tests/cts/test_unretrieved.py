@@ -590,3 +590,19 @@ def test_a_write_to_all_of_the_memory_ends_the_failure(queue):
         assert set(usmpy.reshape(x, (16,)).tolist()) == {7}
         with pytest.raises(Trouble):
             queue.wait()
+
+
+@pytest.mark.only_on("system-usm")
+def test_a_write_to_all_of_imported_memory_ends_the_failure(queue):
+    """Its size is that of the import, whatever the record of the allocation held before."""
+    for _ in range(20):
+        x = usmpy.from_dlpack(np.zeros(16, "float32"), device=queue)
+        event = queue.host_task(fail, x)
+        half, whole = queue.fill(x[8:], 7), queue.fill(x, 7)
+        whole.wait()
+        assert half.status == "error"
+        assert x.tolist() == [7] * 16
+        with pytest.raises(Trouble):
+            event.wait()
+        with pytest.raises(Trouble):
+            queue.wait()

@@ -47,7 +47,7 @@ typedef struct usm_alloc {
     usm_context *context;    /* one count */
     void *pointer;           /* NULL where size is 0 */
     size_t size;             /* bytes of the block; imported: spanned by the first array */
-    _Atomic size_t nbytes;   /* asked for; 0: in the pool. Only of blocks in blocks.h */
+    _Atomic size_t nbytes;   /* asked for; 0: in the pool, imported or empty */
     usm_hazards hazards;
     /* Imported memory: called with owner when the last count is gone; NULL for memory of our own. */
     void (*deleter)(void *owner);

@@ -31,6 +31,7 @@ static inline __attribute__((always_inline)) usm_alloc *alloc_new(void)
         alloc->hazards.readers = NULL;
         alloc->hazards.n_readers = alloc->hazards.readers_capacity = 0;
         atomic_init(&alloc->flags, 0);
+        atomic_init(&alloc->nbytes, 0);
         atomic_init(&alloc->hazards.pending, 0);
         atomic_init(&alloc->hazards.failure, NULL);
     }
