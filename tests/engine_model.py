@@ -1,0 +1,222 @@
+"""A model of the engine (csrc/core/tasks): which task runs, waits or fails after each call.
+
+A task is ordered after the tasks that use its memory, after those that it names, and after earlier ones of a
+queue in order. Only a dependency on data passes a failure on. A task of the host runs until its gate is
+opened; every other task ends as soon as nothing is left that it waits for. `settle` carries that out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+
+READ, WRITE = 1, 2
+SUBMITTED, RUNNING, COMPLETE, ERROR = "submitted", "running", "complete", "error"
+FORKED, REFUSED = "the fork", "the refusal"
+
+
+@dataclasses.dataclass(eq=False)
+class Failure:
+    """Why a task has no result. `root`: the task whose function raised, FORKED or REFUSED."""
+
+    root: object
+    cause: Failure | None = None  # the first of all, not the one before
+    delivered: bool = False
+    covered: bool = False  # by a wait for several tasks, which raised another one
+    certain: bool = True  # False: two failures were passed on at once, and either may be the cause
+
+    @property
+    def first(self) -> Failure:
+        return self.cause or self
+
+    def inherited(self) -> Failure:
+        """The failure of a task that does not run because of this one."""
+        return Failure(self.root, self.first, certain=self.certain)
+
+    def deliver(self) -> None:
+        self.delivered = self.first.delivered = True
+
+    def cover(self) -> None:
+        self.covered = self.first.covered = True
+
+
+@dataclasses.dataclass(eq=False)
+class Queue:
+    number: int
+    in_order: bool
+    pending: list[Task] = dataclasses.field(default_factory=list)
+    barrier: Task | None = None
+    failure: Failure | None = None  # that the next wait for the queue raises
+    failed_in: int = -1  # the step that set it
+    certain: bool = True  # False: two tasks failed at once, and either may have set it
+    raised: list[Failure] = dataclasses.field(default_factory=list)  # by functions of its tasks
+
+
+@dataclasses.dataclass(eq=False)
+class Memory:
+    number: int
+    value: tuple[int, int] = (0, 0)  # of the elements of its first half, and of the others
+    writer: Task | None = None
+    readers: list[Task] = dataclasses.field(default_factory=list)
+    failure: Failure | None = None  # of the last write
+    references: int = 1  # of the program; tasks have their own
+
+    def refusal(self) -> Failure | None:
+        """The failure that a read raises now."""
+        told = self.failure is None or self.failure.delivered or self.writer is not None
+        return None if told else self.failure
+
+
+@dataclasses.dataclass(eq=False)
+class Task:
+    number: int
+    queue: Queue
+    accesses: dict[Memory, int]
+    effect: Callable[[], None]
+    gated: bool  # it runs on the host until its gate is opened
+    fails: bool  # by raising, when its gate is opened
+    refused: bool
+    links: dict[Task, bool] = dataclasses.field(default_factory=dict)  # what it waits for; True: for data
+    cause: Failure | None = None
+    caused_in: int = -1
+    state: str = SUBMITTED
+    failure: Failure | None = None
+    held: bool = False  # the program has its event
+
+    @property
+    def ended(self) -> bool:
+        return self.state in (COMPLETE, ERROR)
+
+
+class Model:
+    def __init__(self) -> None:
+        self.step = 0
+        self.unfinished: list[Task] = []  # in the order of submission
+
+    def submit(
+        self,
+        task: Task,
+        depends: Iterable[Task] = (),
+        *,
+        data: bool = True,
+        barrier: bool = False,
+        after_all: bool = False,
+    ) -> bool:
+        """False: a dependency has failed already and none is pending, so that the task ends at once."""
+        queue, links = task.queue, task.links
+        for memory, mode in task.accesses.items():
+            if mode & READ and task.cause is None:
+                task.cause = memory.refusal()
+            if memory.writer is not None:
+                links[memory.writer] = bool(mode & READ) or links.get(memory.writer, False)
+            for reader in memory.readers if mode & WRITE else ():
+                links.setdefault(reader, False)
+        for other in depends:
+            if not other.ended:
+                links[other] = data or links.get(other, False)
+            elif data and task.cause is None:
+                task.cause = other.failure
+        earlier = queue.pending[-1:] if queue.in_order else queue.pending if after_all else []
+        for other in [*earlier, *([queue.barrier] if queue.barrier is not None else [])]:
+            links.setdefault(other, False)
+        if task.cause is not None and not links:
+            task.refused = False
+            self.end(task, task.cause.inherited())
+            return False
+        for memory, mode in task.accesses.items():
+            if mode & WRITE:
+                memory.writer, memory.readers = task, []
+            else:
+                one_after_another = [r for r in memory.readers if r.queue is queue and queue.in_order]
+                memory.readers = [r for r in memory.readers if r not in one_after_another] + [task]
+        queue.pending.append(task)
+        self.unfinished.append(task)
+        if barrier and not queue.in_order:
+            queue.barrier = task
+        if task.refused:
+            task.cause = Failure(REFUSED, delivered=True)
+        self.settle()
+        return True
+
+    def settle(self) -> None:
+        def ready() -> Iterable[Task]:
+            waiting = [task for task in self.unfinished if task.state == SUBMITTED]
+            return (task for task in waiting if all(link.ended for link in task.links))
+
+        while (task := next(iter(ready()), None)) is not None:
+            if task.refused:
+                self.end(task, task.cause)
+            elif task.cause is not None:
+                self.end(task, task.cause.inherited())
+            elif task.gated:
+                task.state = RUNNING
+            else:
+                task.effect()
+                self.end(task, None)
+
+    def open(self, task: Task) -> None:
+        """Lets the function of a running task return, or raise."""
+        if not task.fails:
+            task.effect()
+        self.end(task, Failure(task.number) if task.fails else None)
+        self.settle()
+
+    def end(self, task: Task, failure: Failure | None) -> None:
+        task.state, task.failure = COMPLETE if failure is None else ERROR, failure
+        for memory, mode in task.accesses.items():
+            memory.writer = None if memory.writer is task else memory.writer
+            memory.readers = [reader for reader in memory.readers if reader is not task]
+            if mode & WRITE and (failure is None or not failure.delivered):
+                memory.failure = failure
+        queue = task.queue
+        queue.barrier = None if queue.barrier is task else queue.barrier
+        if task in self.unfinished:
+            self.unfinished.remove(task)
+            queue.pending.remove(task)
+        if failure is not None:
+            self.remember(queue, failure)
+            for other in self.unfinished:
+                if other.links.get(task, False):
+                    self.inherit(other, task)
+
+    def remember(self, queue: Queue, failure: Failure) -> None:
+        if failure.cause is None and failure.root not in (FORKED, REFUSED):
+            queue.raised.append(failure)
+        if queue.failure is None and not failure.delivered:
+            queue.failure, queue.failed_in, queue.certain = failure, self.step, failure.certain
+        elif queue.failed_in == self.step and not queue.in_order:
+            queue.certain = False
+
+    def inherit(self, task: Task, failed: Task) -> None:
+        found = [failed.failure]
+        if failed.refused:  # whoever submitted it was told, and it changed nothing
+            found = [memory.failure for memory, mode in task.accesses.items() if mode & READ]
+        for failure in (f for f in found if f is not None and (f is failed.failure or not f.delivered)):
+            if task.cause is None:
+                task.cause, task.caused_in = failure, self.step
+            elif task.caused_in == self.step and task.cause.first is not failure.first:
+                task.cause = dataclasses.replace(task.cause, certain=False)
+
+    def fork(self) -> None:
+        """In the child: every pending task ends, oldest first."""
+        for task in self.unfinished[:]:
+            self.end(task, Failure(FORKED))
+
+    def read(self, memory: Memory) -> Failure | None:
+        """What a read on the host raises, once no write is pending."""
+        failure = memory.refusal()
+        if failure is not None:
+            failure.deliver()
+        if memory.writer is None:
+            memory.failure = None
+        return failure
+
+    def wait_for_queue(self, queue: Queue) -> Failure | None:
+        failure, queue.failure = queue.failure, None
+        if failure is not None:
+            failure.deliver()
+            failure.certain = failure.certain and queue.certain
+        return failure
+
+    def lives(self, memory: Memory) -> bool:
+        return memory.references > 0 or any(memory in task.accesses for task in self.unfinished)
