@@ -83,3 +83,37 @@ def test_a_wait_that_began_before_the_driver_had_the_task(late_queue, program):
     threading.Timer(0.05, gate.set).start()
     event.wait(60)
     assert x.tolist() == [1] * N
+
+
+@pytest.mark.only_on("host-task")
+@pytest.mark.parametrize("early", [True, False], ids=["failed-before", "fails-meanwhile"])
+def test_a_task_that_must_not_run_does_not_follow_one_that_may(late_queue, device, early):
+    """Both wait for the same task of the host. One names, besides, a task that has failed."""
+    gate, other = threading.Event(), usmpy.Queue(device)
+
+    def fail(*_):
+        gate.wait(60)
+        raise ValueError("on purpose")
+
+    x, y = (usmpy.zeros(N, dtype="int32", queue=late_queue) for _ in range(2))
+    late_queue.wait()
+    if early:
+        gate.set()
+        failed = other.host_task(fail)
+        with pytest.raises(ValueError):
+            failed.wait()
+        gate.clear()
+        held = other.host_task(lambda *_: gate.wait(60), x)
+    else:
+        failed = held = other.host_task(fail, x)
+    may_run = late_queue.fill(x, 1)
+    skipped = late_queue.fill(y, 2, depends=[held, failed])
+    gate.set()
+    may_run.wait()
+    with pytest.raises(usmpy.UsmError):
+        skipped.wait()
+    assert x.tolist() == [1] * N
+    assert y.tolist() == [0] * N
+    for queue in (other, late_queue):
+        with pytest.raises((ValueError, usmpy.UsmError)):
+            queue.wait()

@@ -417,3 +417,25 @@ def test_a_large_copy_from_pageable_memory_that_fails_is_an_error(driver, queue)
                 wait()
     queue.memcpy(x, np.ones(1 << 20, "uint8")).wait()
     assert x[-1].item() == 1
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_task_that_must_not_run_is_not_given_to_the_driver(device, driver, in_order):
+    """Not even if the driver has what it waits for besides the task that has failed."""
+    queue, other = usmpy.Queue(device, in_order=in_order), usmpy.Queue(device)
+    x, y = (usmpy.zeros(N, dtype="int32", queue=queue) for _ in range(2))
+    queue.wait()
+    failed = other.host_task(lambda: 1 / 0)
+    for wait in (failed.wait, other.wait):
+        with pytest.raises(ZeroDivisionError):
+            wait()
+    with driver.held():
+        pending = queue.fill(x, 1)
+        skipped = queue.fill(y, 2, depends=[pending, failed])
+        behind = queue.fill(x, 3)
+    behind.wait()
+    for wait in (skipped.wait, queue.wait):
+        with pytest.raises(usmpy.UsmError):
+            wait()
+    assert x.tolist() == [3] * N
+    assert y.tolist() == [0] * N

@@ -13,6 +13,12 @@ static usm_later *later_of(usm_event *event)
     return (usm_later *)((char *)event + event->queue->backend->event_zeroed);
 }
 
+/* A dependency has failed: the task must not run. */
+static bool is_skipped(usm_event *event)
+{
+    return atomic_load_explicit(&event->cause, memory_order_acquire) != NULL;
+}
+
 usm_status usm_later_keep(usm_event *event, const usm_command *command, usm_error *error)
 {
     usm_later *later = later_of(event);
@@ -46,7 +52,7 @@ static void run_on_host(usm_work *work)
     usm_error error;
     error.failure = NULL;
     event->start_ns = timed ? usm_clock_ns() : 0;
-    if (atomic_load_explicit(&event->cause, memory_order_acquire) == NULL) {
+    if (!is_skipped(event)) {
         atomic_store_explicit(&event->state, USM_EVENT_RUNNING, memory_order_release);
         if (later->run != NULL) {
             status = later->run(event, &later->command, &error);
@@ -99,7 +105,7 @@ static void submit_followers(usm_event *event)
     usm_queue *queue = event->queue;
     for (usm_event *next = event->following; next != NULL; next = next->following) {
         usm_error error;
-        if (next->lateness != USM_LATE) {
+        if (next->lateness != USM_LATE || is_skipped(next)) {
             continue;
         }
         error.failure = NULL;
@@ -127,7 +133,7 @@ static void late_ready(usm_event *event)
     error.failure = NULL;
     usm_lock_take(&queue->lock);
     bool early = event->lateness == USM_EARLY;
-    bool runs = !early && atomic_load_explicit(&event->cause, memory_order_acquire) == NULL;
+    bool runs = !early && !is_skipped(event);
     if (runs) {
         event->lateness = USM_FOLLOWED;
         status = queue->backend->queue_submit(queue, event, &later_of(event)->command, &error);
@@ -157,7 +163,7 @@ static usm_status postpone(usm_queue *queue, usm_event *event, const usm_command
     }
     /* All of it has ended meanwhile. */
     event->lateness = USM_FOLLOWED;
-    if (atomic_load_explicit(&event->cause, memory_order_acquire) == NULL) {
+    if (!is_skipped(event)) {
         return queue->backend->queue_submit(queue, event, &later_of(event)->command, error);
     }
     status = announce(event, error); /* it ends without having run, where no lock is held */
@@ -169,6 +175,9 @@ static usm_status postpone(usm_queue *queue, usm_event *event, const usm_command
 
 usm_status usm_later_submit(usm_queue *queue, usm_event *event, const usm_command *command, usm_error *error)
 {
-    usm_status status = queue->backend->queue_submit(queue, event, command, error);
+    /* A driver runs what it gets; a thread of the host looks whether the task has to be skipped. */
+    bool kept = USM_UNLIKELY(is_skipped(event)) && command->kind != USM_COMMAND_HOST &&
+                queue->backend->queue_poll != NULL;
+    usm_status status = kept ? USM_LATER : queue->backend->queue_submit(queue, event, command, error);
     return USM_LIKELY(status != USM_LATER) ? status : postpone(queue, event, command, error);
 }
