@@ -69,13 +69,13 @@ class Memory:
 
 @dataclasses.dataclass(eq=False)
 class Task:
-    number: int
+    number: int  # 0: a marker in a stream
     queue: Queue
     accesses: dict[Memory, int]
-    effect: Callable[[], None]
-    gated: bool  # it runs on the host until its gate is opened
-    fails: bool  # by raising, when its gate is opened
-    refused: bool
+    effect: Callable[[], None] = lambda: None
+    gated: bool = False  # it runs on the host until its gate is opened
+    fails: bool = False  # by raising, when its gate is opened
+    refused: bool = False
     links: dict[Task, bool] = dataclasses.field(default_factory=dict)  # what it waits for; True: for data
     cause: Failure | None = None
     caused_in: int = -1
@@ -92,6 +92,7 @@ class Model:
     def __init__(self) -> None:
         self.step = 0
         self.unfinished: list[Task] = []  # in the order of submission
+        self.lent: dict[Memory, Queue] = {}  # to a stream: the next use comes after what is in it then
 
     def submit(
         self,
@@ -104,6 +105,8 @@ class Model:
     ) -> bool:
         """False: a dependency has failed already and none is pending, so that the task ends at once."""
         queue, links = task.queue, task.links
+        for memory in task.accesses if task.number else ():
+            self.join(memory)
         for memory, mode in task.accesses.items():
             if mode & READ and task.cause is None:
                 task.cause = memory.refusal()
@@ -138,6 +141,17 @@ class Model:
         self.settle()
         return True
 
+    def join(self, memory: Memory) -> None:
+        """Before the memory is used: the stream that has it may be at work on it."""
+        stream = self.lent.pop(memory, None)
+        if stream is not None:
+            self.mark(memory, stream)
+
+    def mark(self, memory: Memory, stream: Queue) -> None:
+        """Makes what is in the stream now a task on the memory."""
+        if stream.pending:
+            self.submit(Task(0, stream, {memory: READ | WRITE}))
+
     def settle(self) -> None:
         def ready() -> Iterable[Task]:
             waiting = [task for task in self.unfinished if task.state == SUBMITTED]
@@ -153,6 +167,8 @@ class Model:
             else:
                 task.effect()
                 self.end(task, None)
+        for memory in [memory for memory in self.lent if not self.lives(memory)]:
+            self.join(memory)  # the stream's work keeps it
 
     def open(self, task: Task) -> None:
         """Lets the function of a running task return, or raise."""

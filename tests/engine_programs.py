@@ -32,6 +32,7 @@ from usmpy import _core
 PATIENCE = 60.0
 INT64 = (0, 64, 1)
 Step = tuple[str, int, int, int]
+Shape = tuple[list[bool], int]  # which queues are in order; the number of elements
 
 
 class Wrong(AssertionError):
@@ -46,9 +47,9 @@ class Trouble(Exception):
     """What functions of failing tasks raise; its argument is the task's number."""
 
 
-def until(condition: Callable[[], bool], what: Callable[[], str]) -> None:
+def until(condition: Callable[[], bool], what: Callable[[], str], patience: float | None = None) -> None:
     """Waits for what threads do soon."""
-    deadline, pause = time.monotonic() + PATIENCE, 0.0
+    deadline, pause = time.monotonic() + (PATIENCE if patience is None else patience), 0.0
     while not condition():
         if time.monotonic() > deadline:
             raise Wrong(what())
@@ -165,10 +166,35 @@ class Waiter:
             self.found.append("too early")
 
 
+WEIGHTS = {
+    "new": 4,
+    "host_task": 12,
+    "fill": 6,
+    "copy": 5,
+    "open": 10,
+    "barrier": 2,
+    "keep_alive": 1,
+    "marker": 2,
+    "wait_for": 2,
+    "lend": 2,
+    "refuse": 2,
+    "drop": 2,
+    "drop_event": 2,
+    "export": 1,
+    "drop_export": 1,
+    "wait": 6,
+    "wait_all": 2,
+    "wait_in_thread": 4,
+    "exception": 1,
+}
+
+
 class Program:
     """Steps on up to four queues."""
 
-    def __init__(self, device: usmpy.Device, steps: list[Step], shape: tuple[list[bool], int]) -> None:
+    streams = False  # whether what is in streams of others becomes tasks, which the program does not count
+
+    def __init__(self, device: usmpy.Device, steps: list[Step], shape: Shape) -> None:
         self.device, self.steps = device, steps
         orders, self.n = shape
         self.host = device.backend == "host"
@@ -198,7 +224,9 @@ class Program:
     def __str__(self) -> str:
         orders = ["in order" if queue.in_order else "out of order" for queue in self.model_queues]
         queues = [f"  queue {i}: {order}" for i, order in enumerate(orders)]
-        return "\n".join([*queues, f"  arrays of {self.n} elements", *self.log])
+        return "\n".join(
+            [f"  on {self.device.filter_string}", *queues, f"  arrays of {self.n} elements", *self.log]
+        )
 
     # -- drawing
 
@@ -451,6 +479,7 @@ class Program:
             self.log.append(f"  drop memory {memory.number}")
             memory.references -= 1
             del self.arrays[memory]
+            self.model.settle()
 
     def drop_event(self, a: int, b: int, c: int) -> None:
         found = [task for task in self.events if task not in self.untouched]
@@ -473,6 +502,7 @@ class Program:
             memory, _ = self.exports.pop(a % len(self.exports))
             self.log.append(f"  drop an export of memory {memory.number}")
             memory.references -= 1
+            self.model.settle()
 
     # -- waits
 
@@ -518,6 +548,10 @@ class Program:
         if not used or (used[0].failure is not None and not used[0].failure.certain):
             return None
         memory, array = used[0], self.arrays[used[0]]
+        if memory in self.model.lent:
+            if pending or (what != 4 and self.model.lent[memory].pending):
+                return None
+            self.model.join(memory)
         tasks = [memory.writer] if memory.writer is not None else []
         call, text = (lambda: array[:1].tolist()), "read"
         if what == 4:
@@ -674,7 +708,7 @@ class Program:
         model = self.model
         links = {link for task in model.unfinished for link in task.links}
         events = links.union(model.unfinished, self.events)
-        held = events.union(*(self.links[task] for task in model.unfinished))
+        held = events.union(*(self.links.get(task, ()) for task in model.unfinished))
         if self.waiter is not None:
             held.update(self.waiter.wait.tasks)
         memory = {memory for task in model.unfinished for memory in task.accesses}
@@ -684,7 +718,7 @@ class Program:
         def settled() -> bool:
             live = _core._live_counts()
             counts[:] = (live[name] - self.before[name] for name in ("events", "allocs"))
-            return len(events) <= counts[0] <= len(held) and counts[1] == len(memory)
+            return (self.streams or len(events) <= counts[0] <= len(held)) and counts[1] == len(memory)
 
         until(
             settled,
@@ -765,66 +799,51 @@ class Program:
         }
 
 
-WEIGHTS = {
-    "new": 4,
-    "host_task": 12,
-    "fill": 6,
-    "copy": 5,
-    "open": 10,
-    "barrier": 2,
-    "keep_alive": 1,
-    "marker": 2,
-    "wait_for": 2,
-    "lend": 2,
-    "refuse": 2,
-    "drop": 2,
-    "drop_event": 2,
-    "export": 1,
-    "drop_export": 1,
-    "wait": 6,
-    "wait_all": 2,
-    "wait_in_thread": 4,
-    "exception": 1,
-}
-
-
-def draw(seed: int, forks: bool) -> tuple[list[Step], tuple[list[bool], int]]:
+def draw(seed: int, weights: dict[str, float], forks: bool) -> tuple[list[Step], Shape]:
     chance = random.Random(seed)
     orders = [chance.random() < 0.5 for _ in range(chance.randint(1, 4))]
     n = chance.choice((8, 9000))  # the host runs short work in the submitting call
-    names = ["new", "new", *chance.choices([*WEIGHTS], [*WEIGHTS.values()], k=chance.randint(10, 40))]
+    names = ["new", "new", *chance.choices([*weights], [*weights.values()], k=chance.randint(10, 40))]
     if forks:
         names.insert(chance.randint(2, len(names)), "fork")
     steps = [(name, *(chance.randrange(1 << 16) for _ in range(3))) for name in names]
     return steps, (orders, n)
 
 
-def attempt(device: usmpy.Device, steps: list[Step], shape: tuple[list[bool], int]) -> str | None:
+Make = Callable[[list[Step], Shape], Program]
+
+
+def attempt(program: Program) -> str | None:
     """What went wrong in a program, and its steps; None: nothing."""
-    program = Program(device, steps, shape)
     try:
         program.run()
+        return None
     except Exception as error:
         what = str(error) if isinstance(error, Wrong) else "".join(traceback.format_exception(error))
-        return f"{what}\n{program}"
-    return None
+    gc.collect()  # what frames of the traceback held
+    with contextlib.suppress(Wrong):  # else the next program counts what is left
+        until(lambda: program.left() == {}, str, PATIENCE / 10)
+    return f"{what}\n{program}"
 
 
-def run(device: usmpy.Device, seed: int, forks: bool = False) -> None:
+def run(device: usmpy.Device, seed: int, *, forks: bool = False) -> None:
+    run_made(lambda steps, shape: Program(device, steps, shape), WEIGHTS, seed, forks)
+
+
+def run_made(make: Make, weights: dict[str, float], seed: int, forks: bool = False) -> None:
     """Runs the program of this seed. A failure names it, and the steps that are needed for the failure."""
-    steps, shape = draw(seed, forks)
-    text = attempt(device, steps, shape)
+    steps, shape = draw(seed, weights, forks)
+    text = attempt(make(steps, shape))
     if text is not None:
-        raise Wrong(f"seed {seed} on {device.filter_string}: {text}\n\n{shrink(device, steps, shape)}")
+        raise Wrong(f"seed {seed}: {text}\n\n{shrink(make, steps, shape)}")
 
 
-def shrink(device: usmpy.Device, steps: list[Step], shape: tuple[list[bool], int]) -> str:
+def shrink(make: Make, steps: list[Step], shape: Shape) -> str:
     """Leaves out one step after the other while the program still fails, for a minute."""
     shortest, end = "it passes with fewer steps", time.monotonic() + PATIENCE
     for at in reversed(range(len(steps))):
-        gc.collect()  # of the last attempt, which counts objects
         fewer = steps[:at] + steps[at + 1 :]
-        text = attempt(device, fewer, shape) if time.monotonic() < end else None
+        text = attempt(make(fewer, shape)) if time.monotonic() < end else None
         if text is not None:
             shortest, steps = f"with {len(fewer)} steps: {text}", fewer
     return shortest

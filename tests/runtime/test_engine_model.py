@@ -1,41 +1,23 @@
-"""Random programs against the model of the engine (engine_programs.py), a hundred a test.
-
-USMPY_MODEL_PROGRAMS says how many programs a device runs, instead of the numbers below; USMPY_TEST_SEED is
-the first seed.
-"""
+"""Random programs of tasks against the model of the engine (engine_programs.py), on each device."""
 
 from __future__ import annotations
 
-import os
-
-import draws
 import engine_programs
 import pytest
+from model_seeds import drawn, first_of, parts
 
 import usmpy
 
-EACH = 100
-FORK = 10  # each tenth program, again with a fork
 
-
-def parts(default: int) -> list[range]:
-    """The seeds of each test."""
-    count = int(os.environ.get("USMPY_MODEL_PROGRAMS", default))
-    return [draws.seeds(count)[at : at + EACH] for at in range(0, count, EACH)]
-
-
-def first_of(seeds: range) -> str:
-    return f"from {seeds[0]}"
-
-
+@pytest.mark.only_on("host-task")
 @pytest.mark.parametrize("seeds", parts(1000), ids=first_of)
-def test_the_host(seeds):
-    for seed in seeds:
-        engine_programs.run(usmpy.Device("host:cpu:0"), seed)
+def test_tasks(backend, device, seeds):
+    for seed in seeds if backend.name == "host" else drawn(seeds, 5):
+        engine_programs.run(device, seed)
 
 
 @pytest.mark.not_sanitized("its allocator's locks stay as they are at a fork: a child may hang")
 @pytest.mark.parametrize("seeds", parts(1000), ids=first_of)
 def test_forks(seeds):
-    for seed in seeds[::FORK]:
+    for seed in seeds[::10]:
         engine_programs.run(usmpy.Device("host:cpu:0"), seed, forks=True)
