@@ -221,27 +221,9 @@ PLACEMENT = frozenset(
 SECOND = frozenset(
     f"test_{name}" for name in ("context", "copy", "device", "dlpack_export", "pickle_arrays", "placement")
 )
-# Files whose cases differ in types, shapes and values, in code that the devices share. The host takes all of
-# them; another device takes a third of the cases of each test, and the next device another third.
-DRAWN = frozenset(
-    f"test_{name}"
-    for name in (
-        *(
-            "compare",
-            "complex",
-            "compute_corners",
-            "creation",
-            "fill",
-            "from_pointer",
-            "matmul",
-            "operations",
-        ),
-        *("reduce_bool", "reductions", "semantics", "setitem", "sets", "sorting", "statistics"),
-    )
-)
-if os.environ.get("USMPY_TEST_ALL_FILES"):
+ALL_FILES = bool(os.environ.get("USMPY_TEST_ALL_FILES"))
+if ALL_FILES:
     PLACEMENT = SECOND = None
-    DRAWN = frozenset()
 
 BACKENDS = [
     Backend("host", host, EVERY_PROCESSOR | {"system-usm", "shares", "host"}),
@@ -265,6 +247,7 @@ BACKENDS = [
     Backend(CUDA_NAME, cuda(0), frozenset({"host-task", "shares", "streams"}), CUDA),
     Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm", "shares"}, MINIMAL, files=PLACEMENT),
 ]
+ORDER = [backend.name for backend in BACKENDS]  # of drawing, whichever of them take part
 if os.environ.get("USMPY_TEST_FEW_FILES"):
     BACKENDS = [
         dataclasses.replace(backend, files=backend.files or (PLACEMENT if backend.name != "host" else None))
@@ -299,11 +282,23 @@ def takes(backend: Backend, number: int, of: int) -> bool:
     For cases that build programs and cannot fail one by one: a fault of one type on one device shows with its
     other types there, or with this type on the other devices.
     """
-    return (BACKENDS.index(backend) + number) % of == 0
+    place = ORDER.index(backend.name) if backend.name in ORDER else BACKENDS.index(backend)
+    return (place + number) % of == 0
 
 
 def drawn(backend: Backend, cases: list, turn: int = 0) -> list:
     """A third of the cases, another on the next device or turn; all of them on the host, or on one alone."""
-    if backend.name == "host" or len(BACKENDS) == 1:
+    alone = len(BACKENDS) == 1 and "builds" not in backend.tags
+    if backend.name == "host" or alone or ALL_FILES:
         return cases
     return [case for number, case in enumerate(cases) if takes(backend, number + turn, 3)]
+
+
+def takes_a_third(backend: Backend, file: str) -> bool:
+    """Whether this device takes a third of the cases of each test of this file.
+
+    The cases of a test differ in types, shapes, values or arguments, which code reads that the devices share.
+    Where it matters which device it is, the first one of a driver takes all cases.
+    """
+    placed = file != "test_fill" and file in (PLACEMENT or ())
+    return not placed or backend.files is not None or "builds" in backend.tags

@@ -19,7 +19,7 @@ import level_zero_drivers  # (the same)
 import opencl_drivers  # noqa: F401 (makes the drivers visible to loaders)
 import pytest
 import quick
-from backends import BACKENDS, DRAWN, LEFT_OUT, Absent, Backend, drawn
+from backends import BACKENDS, LEFT_OUT, Absent, Backend, drawn, takes_a_third
 
 import usmpy
 from usmpy import _core
@@ -35,6 +35,8 @@ FAILED = pytest.StashKey[bool]()  # a test of this process has failed
 LEFT = pytest.StashKey[dict[str, int]]()  # objects that tests left, as their marks say, by kind
 
 HANG_SECONDS = 100  # above a test's own limit
+
+THINNED = {"cts", "properties"}  # folders whose tests have a backend: see drawn_items
 
 
 # With pytest-xdist (-n 2) a worker runs whole files, so that fixtures of a module are set up once. The
@@ -141,11 +143,12 @@ def pytest_collection_modifyitems(items):
 
 
 def drawn_items(items):
-    """Of files in DRAWN, the cases that each device takes: of tests with few cases, all."""
+    """The cases that each device takes, of the folders in THINNED: of tests with few cases, all."""
     cases = collections.defaultdict(list)
     for item in items:
         backend = getattr(item, "callspec", None) and item.callspec.params.get("backend")
-        if isinstance(backend, Backend) and item.path.stem in DRAWN:
+        thinned = isinstance(backend, Backend) and item.path.parent.name in THINNED
+        if thinned and takes_a_third(backend, item.path.stem):
             cases[backend.name, item.path, item.originalname].append((backend, item))
     left_out = set()
     for own in cases.values():

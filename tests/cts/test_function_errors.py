@@ -2,7 +2,6 @@
 
 import pytest
 from accuracy import FUNCTIONS, TYPES, bound, is_defined, largest_error, with_kernels
-from backends import takes
 
 CASES = [(name, dtype) for name in FUNCTIONS for dtype in TYPES if is_defined(name, dtype)]
 
@@ -13,6 +12,5 @@ def test_errors_are_within_the_bounds(backend, name, dtype, queue):
         pytest.skip("no float64")
     assert largest_error(name, dtype, queue, 100) <= bound(name, dtype)
     kernels = with_kernels(queue)
-    number = FUNCTIONS.index(name) + [*TYPES].index(dtype)
-    if kernels is not queue and takes(backend, number, 3):  # the driver's compiler, beside the host's loops
+    if kernels is not queue:  # the driver's compiler, beside the host's loops
         assert largest_error(name, dtype, kernels, 100) <= bound(name, dtype)
