@@ -116,6 +116,7 @@ def test_the_example_in_c(tmp_path, monkeypatch, queue):
     assert axpy(1.0, read_only, usmpy.ones(1, dtype="float32", queue=queue)).wait() is None
 
 
+@pytest.mark.release("the compiler takes long for pybind11's headers")
 @pytest.mark.not_sanitized("it runs a compiler, whose module knows nothing of sanitizers")
 def test_the_example_in_cplusplus(tmp_path, monkeypatch, queue):
     libraries.need("pybind11")

@@ -58,7 +58,10 @@ def test_copies_between_all_places_in_all_layouts(places):
 
 
 def test_copies_in_pieces_between_places_that_are_not_connected(places):
-    for first, second in itertools.permutations(places, 2):
+    # Pieces are the business of each side alone: 13 pairs of 45, in which each place is read and written.
+    names = list(places)
+    for at, steps in itertools.product(range(len(names)), (1, 3)):
+        first, second = names[at], names[(at + steps) % len(names)]
         if usmpy.memory_connection(places[first], places[second]) is usmpy.MemoryConnection.NONE:
             check_copy(places, first, second, 800, "columns", "float32")  # 2.4 MiB
 

@@ -17,7 +17,8 @@ from scaling import CHUNKS, Constants, Work, formula, most_workers, simulate  # 
 @pytest.mark.parametrize("workers", [1, 2, 3, 10, 40])
 @pytest.mark.parametrize("seconds", [0.001, 0.02, 0.3])
 def test_the_formula_and_the_simulation_agree(workers, seconds):
-    for task, message, bandwidth in itertools.product([1e-5, 5e-4, 5e-3], [1e-5, 2e-3], [1e8, 1e10]):
+    machines = [*itertools.product([1e-5, 5e-4, 5e-3], [1e-5, 2e-3], [1e8, 1e10])]
+    for task, message, bandwidth in machines[workers % 3 :: 3]:
         constants = Constants(task=task, message=message, bandwidth=bandwidth, launch=1e-6)
         work = Work(seconds=seconds)
         expected, simulated = formula(constants, work, workers), simulate(constants, work, workers, 24)

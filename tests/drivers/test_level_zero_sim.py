@@ -64,7 +64,9 @@ def test_invalid_settings(setting):
 
 def test_a_library_is_built_once_and_anew_when_its_sources_change(tmp_path):
     sources, folder = tmp_path / "sources", tmp_path / "built"
-    shutil.copytree(level_zero_sim.SOURCES, sources)
+    sources.mkdir()
+    (sources / "hierarchy.c").write_text("int zeInit(int flags) { return flags; }\n")
+    shutil.copy(level_zero_sim.SOURCES / "exports.map", sources)
     for _ in range(2):
         assert tool("--sources", sources, "--folder", folder).returncode == 0
     assert len(list(folder.iterdir())) == 1
