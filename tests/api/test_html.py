@@ -8,6 +8,7 @@ import zlib
 
 import pytest
 from dtypes import DTYPES
+from together import together
 
 import usmpy
 from usmpy._display import html as _html
@@ -76,7 +77,7 @@ def test_properties_and_values(queue):
         assert word in text
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (5,), (0, 3), (1, 1), (2, 2), (3, 4, 5), (1,) * 64])
+@together("shape", [(), (0,), (5,), (0, 3), (1, 1), (2, 2), (3, 4, 5), (1,) * 64])
 @pytest.mark.parametrize("dtype", [*DTYPES, "bfloat16", "complex32", "float8_e4m3fn", "float4_e2m1fn"])
 def test_every_type_and_shape(queue, dtype, shape):
     assert dtype in shown(usmpy.zeros(shape, dtype=dtype, queue=queue))

@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+from together import together
 
 import usmpy
 
@@ -29,7 +30,7 @@ def elements(strides, itemsize):
     return tuple(stride // itemsize for stride in strides)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["float32", "int8", "complex128"])
 def test_attributes(queue, shape, order, dtype):

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from ids import steady
+from together import together
 
 import usmpy
 
@@ -74,7 +75,7 @@ def test_copyto_with_foreign_ends(queue):
 # memcpy.
 
 
-@pytest.mark.parametrize("nbytes", SIZES)
+@together("nbytes", SIZES)
 def test_memcpy_of_any_size(queue, nbytes):
     n = np.random.default_rng(nbytes).integers(0, 256, nbytes, dtype="uint8")
     x = usmpy.zeros(nbytes, dtype="uint8", queue=queue)
@@ -86,8 +87,8 @@ def test_memcpy_of_any_size(queue, nbytes):
     assert out.tobytes() == n.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("nbytes", "shift"),
+@together(
+    "nbytes, shift",
     [*itertools.product([5, 4000, 100_001], [0, 1, 3, 64, 4097]), ((5 << 20) + 3, 3), ((5 << 20) + 3, 4097)],
 )
 def test_memcpy_of_overlapping_memory(queue, nbytes, shift):

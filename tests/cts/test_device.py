@@ -3,6 +3,7 @@
 import uuid
 
 import pytest
+from together import together
 
 import usmpy
 
@@ -83,7 +84,7 @@ FACTS = {
 }
 
 
-@pytest.mark.parametrize("name", FACTS)
+@together("name", FACTS)
 def test_a_fact_has_its_type_and_is_in_info(device, name):
     value = getattr(device, name)
     assert type(value) is FACTS[name]
@@ -94,7 +95,7 @@ def test_info_has_exactly_the_facts(device):
     assert set(device.info()) == {*FACTS, *LIMITS}
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@together("name", LIMITS)
 def test_a_fact_that_not_every_driver_tells(device, name):
     value = getattr(device, name)
     assert device.info()[name] == value
@@ -145,7 +146,7 @@ def test_aspects_agree_with_properties(device):
     assert device.has_aspect("image") == (device.image_2d_max_width > 0)
 
 
-@pytest.mark.parametrize("aspect", ASPECTS)
+@together("aspect", ASPECTS)
 def test_each_aspect_has_an_answer(device, aspect):
     assert device.has_aspect(aspect) is (aspect in device.aspects)
 
@@ -223,7 +224,7 @@ def test_facts_are_plausible(device):
     assert len(device.dlpack_device) == 2
 
 
-@pytest.mark.parametrize("name", [*FACTS, *LIMITS, "queue", "context", "parent", "platform"])
+@together("name", [*FACTS, *LIMITS, "queue", "context", "parent", "platform"])
 def test_facts_are_read_only(device, name):
     with pytest.raises(AttributeError):
         setattr(device, name, None)

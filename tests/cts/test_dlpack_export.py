@@ -11,6 +11,7 @@ import pytest
 from ids import steady
 from immortal import freed_elsewhere
 from producers import CPU, IS_COPIED, READ_ONLY, capsule_name, delete, lasting_counts, peek, take
+from together import together
 
 import usmpy
 
@@ -95,7 +96,7 @@ def test_fields_of_a_plain_array(queue, shown, versioned):
         assert peek(capsule).flags == 0
 
 
-@pytest.mark.parametrize("dtype", ALL_DTYPES)
+@together("dtype", ALL_DTYPES)
 def test_every_dtype_is_exported_under_its_dlpack_type(queue, dtype):
     x = usmpy.empty(4, dtype=dtype, queue=queue)
     assert peek(x.__dlpack__(max_version=(1, 0))).dl_tensor.describe()["dtype"] == x.dtype.dlpack

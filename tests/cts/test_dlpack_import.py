@@ -11,6 +11,7 @@ import producers
 import pytest
 from ids import steady
 from producers import CPU, IS_COPIED, READ_ONLY
+from together import together
 
 import usmpy
 
@@ -170,7 +171,7 @@ def test_a_copy_is_finished_when_the_call_returns(queue):
     assert x[count - 1].item() == 7
 
 
-@pytest.mark.parametrize("dtype", ALL_DTYPES)
+@together("dtype", ALL_DTYPES)
 @pytest.mark.parametrize("versioned", [True, False])
 def test_every_dtype_is_taken_bit_for_bit(queue, in_place, dtype, versioned):
     nbytes = (16 * usmpy.DType(dtype).bits + 7) // 8

@@ -7,6 +7,7 @@ import pickle
 import ml_dtypes
 import numpy as np
 import pytest
+from together import together
 
 import usmpy
 
@@ -239,7 +240,7 @@ def test_an_error_while_comparing_is_not_lost():
         _ = usmpy.float32 == Broken()
 
 
-@pytest.mark.parametrize("name", TYPES)
+@together("name", TYPES, thin=True)
 def test_sizes_of_arrays(queue, name):
     dtype = getattr(usmpy, name)
     for n in (0, 1, 2, 3, 8, 9):

@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from together import together
 
 import usmpy
 
@@ -149,7 +150,7 @@ TAKES_NOTHING = ("select_default_device", "diagnose")
 TAKES_ANY_NUMBER = ("broadcast_shapes",)  # of ints, too
 
 
-@pytest.mark.parametrize("name", CALLABLES)
+@together("name", CALLABLES)
 def test_unknown_keywords_and_missing_arguments(name):
     function = CALLABLES[name]
     # The second is CPython's sentence for functions whose parameters all are positional.
@@ -172,7 +173,7 @@ def required(function) -> int:
     )
 
 
-@pytest.mark.parametrize("name", CALLABLES)
+@together("name", CALLABLES)
 def test_signatures_can_be_read(name):
     assert inspect.signature(CALLABLES[name]) is not None
     assert CALLABLES[name].__doc__

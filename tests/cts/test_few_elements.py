@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from together import together
 
 import usmpy
 
@@ -23,7 +24,7 @@ def keys(n):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("n", [1, 12, 256, 257])
+@together("n", [1, 12, 256, 257])
 def test_as_numpy_on_both_sides_of_the_limit(put, n, dtype):
     values = np.arange(n).astype(dtype)
     for key in keys(max(n, 3)) if n > 2 else keys(1):

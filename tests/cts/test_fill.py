@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from together import together
 
 import usmpy
 
@@ -48,7 +49,7 @@ def test_wide_elements_of_any_size(queue, size, dtype):
     np.testing.assert_array_equal(x.asnumpy(), n)
 
 
-@pytest.mark.parametrize(("dtype", "value"), [(d, v) for d, values in VALUES.items() for v in values])
+@together("dtype, value", [(d, v) for d, values in VALUES.items() for v in values], thin=True)
 def test_every_dtype(queue, dtype, value):
     numpy_dtype = np.dtype(usmpy.DType(dtype).dtype)
     with np.errstate(over="ignore"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 import pytest
+from together import together
 
 import usmpy
 
@@ -58,7 +59,7 @@ OUTSIDE = {
 }
 
 
-@pytest.mark.parametrize("how", OUTSIDE)
+@together("how", OUTSIDE)
 def test_layouts_beyond_the_bounds_are_refused(memory, how):
     at, length, stride = OUTSIDE[how](memory.size)
     with pytest.raises(ValueError, match=f"of an allocation of {memory.size} bytes|beyond any address"):
@@ -77,6 +78,7 @@ def test_a_stride_to_the_other_end_of_the_address_space(memory):
 
 def test_elements_count_by_their_size(queue, kind):
     x = usmpy.zeros(3, dtype="float32", usm_type=kind, queue=queue)
+    x.wait()  # as above
     assert adopt(x, 0, 3, "float32").tolist() == [0.0] * 3
     for shape, dtype in ((4, "float32"), (2, "float64"), (1_000_000, "float32"), ((3, 2), "float16")):
         if dtype != "float16":

@@ -4,6 +4,7 @@ import layouts
 import numpy as np
 import pytest
 from ids import steady
+from together import together
 
 import usmpy
 
@@ -40,7 +41,7 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize("key", KEYS, ids=repr)
+@together("key", KEYS, thin=True)
 def test_reading_and_writing(queue, key):
     for kind, x, n in layouts.pairs(N, usmpy, lambda n: usmpy.asarray(n, queue=queue, copy=True)):
         expected, result = n[key], x[key]

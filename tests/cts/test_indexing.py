@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from together import together
 
 import usmpy
 
@@ -101,19 +102,19 @@ def check(x, n, key):
     return a, b
 
 
-@pytest.mark.parametrize("key", KEYS_1, ids=repr)
+@together("key", KEYS_1, thin=True)
 def test_one_dimension(queue, key):
     x, n = pair(queue, 6)
     check(x, n, key)
 
 
-@pytest.mark.parametrize("key", KEYS_3, ids=repr)
+@together("key", KEYS_3, thin=True)
 def test_three_dimensions(queue, key):
     x, n = pair(queue, (3, 4, 5))
     check(x, n, key)
 
 
-@pytest.mark.parametrize("first", KEYS_3[:20], ids=repr)
+@together("first", KEYS_3[:20])
 @pytest.mark.parametrize("second", [s_[::-1], s_[..., None], s_[::2], ..., s_[1:]], ids=repr)
 def test_views_of_views(queue, first, second):
     x, n = pair(queue, (3, 4, 5))

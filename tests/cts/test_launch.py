@@ -8,8 +8,8 @@ import fractions
 
 import numpy as np
 import pytest
-from ids import steady
 from kernel_sources import C_TYPES
+from together import together
 
 import usmpy
 
@@ -376,7 +376,7 @@ LOST = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "error"), LOST, ids=[f"{n}-{steady(v)}"[:50] for n, v, _ in LOST])
+@together("name, value, error", LOST, thin=True)
 def test_values_out_of_range_of_a_parameter_are_refused(queue, program, name, value, error):
     out = zeros(queue, 1, name[4:])
     with pytest.raises(error, match=rf"argument 1 \(v\) of {name}"):

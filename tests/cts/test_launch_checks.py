@@ -5,6 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 from ids import steady
+from together import together
 
 import usmpy
 
@@ -169,7 +170,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "bool", "float64", "float16"])
 def test_advice_brings_the_results_back(queue, program, layout, dtype):
     if dtype == "float64" and not queue.device.has_fp64:

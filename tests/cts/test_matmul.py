@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from together import together
 
 import usmpy
 
@@ -85,7 +86,7 @@ def agree(result, function, a, b, inner):
     assert (np.abs(result.astype(wide) - wanted) <= tolerance(a, b, inner)(size)).all()
 
 
-@pytest.mark.parametrize("dtype", INTEGERS + REAL + COMPLEX)
+@together("dtype", INTEGERS + REAL + COMPLEX)
 @pytest.mark.parametrize(("left", "right"), SHAPES)
 def test_matmul_has_numpys_results(dtype, left, right, queue):
     skip_without_fp64(dtype, queue)
@@ -109,7 +110,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("dtype", ["int16", "float32", "float64", "float16", "complex64"])
-@pytest.mark.parametrize("left", LAYOUTS)
+@together("left", LAYOUTS)
 @pytest.mark.parametrize("right", LAYOUTS)
 def test_any_layout(left, right, dtype, queue):
     skip_without_fp64(dtype, queue)

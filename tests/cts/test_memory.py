@@ -4,6 +4,7 @@ import gc
 import itertools
 
 import pytest
+from together import together
 
 import usmpy
 
@@ -25,9 +26,7 @@ def test_device_memory_is_the_default(queue):
 
 
 @pytest.mark.parametrize("usm_type", KINDS)
-@pytest.mark.parametrize(
-    "nbytes", [1, 63, 64, 65, 1000, 4095, 4096, 65_537, 1 << 20, (2 << 20) + 1, (5 << 20) + 3]
-)
+@together("nbytes", [1, 63, 64, 65, 1000, 4095, 4096, 65_537, 1 << 20, (2 << 20) + 1, (5 << 20) + 3])
 def test_alignment(queue, usm_type, nbytes):
     for _ in range(3):
         array = usmpy.empty(nbytes, dtype="uint8", usm_type=usm_type, queue=queue)

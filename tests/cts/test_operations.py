@@ -10,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from standard_calls import random_calls, source
+from together import together
 
 import usmpy
 from usmpy import _core
@@ -108,7 +109,7 @@ def refuses(function, arguments, dtype):
         function(*arguments)
 
 
-@pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *REAL])
+@together("dtype", ["bool", *INTEGERS, *REAL])
 @pytest.mark.parametrize("name", ROWS)
 def test_numpys_results(name, dtype, queue):
     row, has_fp64 = ROWS[name], queue.device.has_fp64

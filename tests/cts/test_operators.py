@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from together import together
 
 import usmpy
 
@@ -33,7 +34,7 @@ def pair(dtype):
     return a.astype(dtype), b.astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float32"])
+@together("dtype", ["int8", "uint16", "int64", "float32"])
 @pytest.mark.parametrize("name", ARITHMETIC + BITS + SHIFTS)
 def test_two_operands(put, name, dtype):
     compute, a_and_b = getattr(operator, name), pair(dtype)

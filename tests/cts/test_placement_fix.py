@@ -7,6 +7,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from together import together
 
 import usmpy
 
@@ -120,7 +121,7 @@ def make(letter, queue):
     }[letter]()
 
 
-@pytest.mark.parametrize("name", PRESENT)
+@together("name", PRESENT, thin=True)
 def test_the_printed_line_mends_it(device, name):
     call, parameters = CALLS[name]
     names, made = {"usmpy": usmpy}, []

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from backends import drawn
 from dtypes import DTYPES
+from together import together
 
 import usmpy
 
@@ -100,7 +101,7 @@ def test_long_axes_beside_short_ones(put):
 
 
 # Rows beside each other, by the widths and heights that are taken at once, and one more or less.
-@pytest.mark.parametrize("inner", [1, 2, 63, 64, 65, 1023, 1024, 1025, 2300])
+@together("inner", [1, 2, 63, 64, 65, 1023, 1024, 1025, 2300])
 @pytest.mark.parametrize("reduced", [1, 3, 4, 5, 64, 130])
 def test_columns_of_any_width_and_height(put, inner, reduced):
     rng = np.random.default_rng(inner * reduced)

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from together import together
 
 import usmpy
 
@@ -73,7 +74,7 @@ def test_bad_repeats(queue):
 
 
 @pytest.mark.parametrize("counts", [2, (), (1,), (3, 2), (2, 1, 3), (0, 2), (2, 1, 1, 2)], ids=repr)
-@pytest.mark.parametrize("dtype", ["int8", "float32", "complex64"])
+@together("dtype", ["int8", "float32", "complex64"])
 def test_tile(queue, counts, dtype):
     for shape in [(), (3,), (2, 3), (1, 4, 1), (0, 2)]:
         x, n = filled(queue, shape, dtype)

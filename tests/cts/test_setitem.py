@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 from ids import steady
+from together import together
 
 import usmpy
 
@@ -149,7 +150,7 @@ def test_a_matrix_that_overlaps_its_transpose(queue):
 KIND = {"bool": 0, **dict.fromkeys(INTEGERS, 1), **dict.fromkeys(FLOATS, 2), **dict.fromkeys(COMPLEX, 3)}
 
 
-@pytest.mark.parametrize("dtype", STANDARD)
+@together("dtype", STANDARD)
 @pytest.mark.parametrize(("scalar", "kind"), [(True, 0), (1, 1), (1.5, 2), (1.5 + 2j, 3)], ids=repr)
 def test_scalars_follow_the_array(queue, dtype, scalar, kind):
     x = usmpy.zeros(3, dtype=dtype, queue=queue)
@@ -168,7 +169,7 @@ def test_scalars_follow_the_array(queue, dtype, scalar, kind):
     assert x.dtype == dtype
 
 
-@pytest.mark.parametrize("dtype", STANDARD)
+@together("dtype", STANDARD)
 @pytest.mark.parametrize(
     ("values", "kind"), [([True, False], 0), ([3, 0], 1), ([1.5, True], 2), ([1, 2j], 3)]
 )

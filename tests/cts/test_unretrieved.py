@@ -14,6 +14,7 @@ import numpy as np
 import ordering
 import pytest
 from immortal import freed_elsewhere
+from together import together
 
 import usmpy
 
@@ -555,7 +556,7 @@ into(lambda: w[0].__setitem__(..., x[0]), lambda: w.queue.memcpy(w, bytearray(0)
 
 
 @freed_elsewhere
-@pytest.mark.parametrize("expression", [" ".join(text.split()) for text in RESULTS.split(";")])
+@together("expression", [" ".join(text.split()) for text in RESULTS.split(";")], thin=True)
 def test_what_comes_of_a_failed_task_is_refused(queue, expression):
     x = spoiled(queue)
     w = usmpy.arange(1, 17, dtype="float32", queue=queue).reshape(4, 4).copy()

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dtypes import DTYPES
+from together import together
 
 import usmpy
 
@@ -15,7 +16,7 @@ def pair(queue, shape=(3, 4), dtype="int32"):
     return usmpy.asarray(n, queue=queue, copy=True), n.copy()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@together("dtype", DTYPES, thin=True)
 def test_values_have_pythons_own_types(queue, dtype):
     x, n = pair(queue, dtype=dtype)
     assert x.tolist() == n.tolist()

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from together import together
 
 import usmpy
 
@@ -79,7 +80,7 @@ DEVICE_NAMES = """
 """
 
 
-@pytest.mark.parametrize("name", DEVICE_NAMES.split())
+@together("name", DEVICE_NAMES.split())
 def test_each_device_property_of_dpctl_exists_or_has_a_replacement(name):
     device = usmpy.Device("host")
     aspect = name.removeprefix("has_aspect_")

@@ -5,6 +5,7 @@ import pathlib
 import re
 
 import pytest
+from together import together
 
 import usmpy
 from usmpy._compile import build_options, spirv
@@ -85,7 +86,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("language", ["portable", "c"])
-@pytest.mark.parametrize("option", REFUSED)
+@together("option", REFUSED)
 def test_options_outside_of_the_allow_list_are_refused(option, language, tmp_path):
     file = tmp_path / "file"
     options = option.format(file=file, folder=tmp_path)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from test_doctests import PUBLIC
+from together import together
 
 import usmpy
 from usmpy import _core, errors
@@ -78,9 +79,7 @@ def test_a_missing_method_names_the_function(name):
         getattr(_core.empty(1), name)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [*PROPERTIES, *CALLABLES, *((cls.__name__, cls) for cls in CLASSES)]
-)
+@together("name, value", [*PROPERTIES, *CALLABLES, *((cls.__name__, cls) for cls in CLASSES)])
 def test_it_starts_with_a_sentence(name, value):
     text = inspect.getdoc(value)
     assert text
@@ -91,14 +90,14 @@ def test_it_starts_with_a_sentence(name, value):
     assert max(map(len, text.splitlines())) <= 110
 
 
-@pytest.mark.parametrize(("name", "value"), CALLABLES, ids=ids(CALLABLES))
+@together("name, value", CALLABLES)
 def test_it_names_each_parameter(name, value):
     text = inspect.getdoc(value)
     missing = [parameter for parameter in parameters(value) if not re.search(rf"\b{parameter}\b", text)]
     assert not missing
 
 
-@pytest.mark.parametrize(("name", "value"), CALLABLES, ids=ids(CALLABLES))
+@together("name, value", CALLABLES)
 def test_a_callable_with_parameters_documents_its_exceptions(name, value):
     text = inspect.getdoc(value)
     if not parameters(value):
@@ -139,7 +138,7 @@ def is_inherited(value):
     )
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
+@together("name", sorted(PUBLIC))
 def test_it_has_the_sections_of_numpydoc(name):
     value = PUBLIC[name]
     wanted = []
@@ -157,7 +156,7 @@ def test_it_has_the_sections_of_numpydoc(name):
     assert known == sorted(known, key=order.index)
 
 
-@pytest.mark.parametrize(("name", "value"), PROPERTIES, ids=ids(PROPERTIES))
+@together("name, value", PROPERTIES)
 def test_properties_that_measure_name_the_unit(name, value):
     text = inspect.getdoc(value)
     for ending, unit in {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import extension
 import pytest
+from together import together
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.not_sanitized("it reads sources and runs other programs")
@@ -206,7 +207,7 @@ def wrong_includes(path):
         yield f"{name}: {own} may not include {written}"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(CSRC)))
+@together("path", SOURCES)
 def test_includes_point_one_way(path):
     assert not list(wrong_includes(path))
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from together import together
 
 SOURCES = sorted((Path(__file__).parents[2] / "csrc" / "py").rglob("*.c"))
 FORMAT_AT = {"PyErr_Format": 1, "PyUnicode_FromFormat": 0}  # which argument it is
@@ -26,7 +27,7 @@ def arguments(text, begin):
     raise AssertionError("a call that does not end")
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@together("path", SOURCES)
 def test_formats_and_arguments_agree(path):
     text, wrong = path.read_text(), []
     for call in re.finditer(r"\b(PyErr_Format|PyUnicode_FromFormat)\(", text):
