@@ -8,6 +8,7 @@ import gc
 import importlib.util
 import os
 import pathlib
+import sys
 import threading
 import time
 
@@ -90,6 +91,9 @@ def pytest_configure(config):
     draws.fix_hypothesis()
     # Built programs are kept for later runs, by digests of the source, the options and the compiler.
     os.environ.setdefault("USMPY_CACHE_DIR", str(ROOT / "build" / "programs"))
+    # Tests start a thousand interpreters: what these compile of usmpy is kept, as by default.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     if not apart.IN_WORKER:
         apart.before_workers()
     # Tests that name no device use the host, also if there is a GPU, in hardware or software.
