@@ -225,6 +225,7 @@ ALL_FILES = bool(os.environ.get("USMPY_TEST_ALL_FILES"))
 if ALL_FILES:
     PLACEMENT = SECOND = None
 
+# In this order: CUDA's device draws the third that PoCL does, not that of Level Zero's.
 BACKENDS = [
     Backend("host", host, EVERY_PROCESSOR | {"system-usm", "shares", "host"}),
     Backend(
@@ -243,8 +244,8 @@ BACKENDS = [
         LEVEL_ZERO,
         files=PLACEMENT,
     ),
-    Backend("level-zero-sim-second", level_zero(1), LEVEL_ZERO_TAGS, LEVEL_ZERO, files=SECOND),
     Backend(CUDA_NAME, cuda(0), frozenset({"host-task", "shares", "streams"}), CUDA),
+    Backend("level-zero-sim-second", level_zero(1), LEVEL_ZERO_TAGS, LEVEL_ZERO, files=SECOND),
     Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm", "shares"}, MINIMAL, files=PLACEMENT),
 ]
 ORDER = [backend.name for backend in BACKENDS]  # of drawing, whichever of them take part

@@ -157,7 +157,7 @@ def drawn_items(items):
     left_out = set()
     for own in cases.values():
         backend, of_test = own[0][0], [item for _, item in own]
-        left_out.update(set(of_test).difference(drawn(backend, of_test)) if len(own) > 3 else ())
+        left_out.update(set(of_test).difference(drawn(backend, of_test)) if len(own) > 2 else ())
     return [item for item in items if item not in left_out]
 
 
