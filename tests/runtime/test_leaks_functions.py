@@ -19,7 +19,7 @@ import pytest
 import usmpy
 from usmpy import _core
 
-ROUNDS = 40
+ROUNDS = 24
 SLACK = ROUNDS // 2  # blocks and references: what the interpreter and other threads allocate meanwhile
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
