@@ -39,8 +39,9 @@ def test_elements(backend, device, queue):
         assert np.array_equal(out.seen(usmpy, base).asnumpy(), wide(a) - 3 * wide(b) + place)
 
 
-def test_reductions(backend, device, queue):
-    kernel = usmpy.ReductionKernel("T x", "uint64 y", "(ulong)x * (ulong)(i + 1)", "a + b", "y = a", 0, "sum")
+def test_reductions(backend, device, queue, built_soon):
+    operation = ("(ulong)x * (ulong)(i + 1)", "a + b", "y = a", 0, "sum")
+    kernel = usmpy.ReductionKernel("T x", "uint64 y", *operation, **built_soon)
 
     @random_calls(backend, device, few=10)
     def check(draw):
@@ -59,8 +60,10 @@ def test_reductions(backend, device, queue):
         assert np.array_equal(result.asnumpy().reshape(wanted.shape), wanted)
 
 
-def test_scans(backend, device, queue):
-    kernel = usmpy.ScanKernel("T x", "uint64 y", "(ulong)x", "a + b", identity=0, name="running")
+def test_scans(backend, device, queue, built_soon):
+    kernel = usmpy.ScanKernel(
+        "T x", "uint64 y", "(ulong)x", "a + b", identity=0, name="running", **built_soon
+    )
 
     @random_calls(backend, device, few=10)
     def check(draw):
@@ -71,9 +74,9 @@ def test_scans(backend, device, queue):
         assert np.array_equal(result, np.concatenate([zeros, wide(a).cumsum(axis=axis)], axis=axis))
 
 
-def test_lengths_around_the_blocks(backend, device, queue):
-    total = usmpy.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", 0, "total")
-    running = usmpy.ScanKernel("T x", "int64 y", "x", "a + b", identity=0, name="running")
+def test_lengths_around_the_blocks(backend, device, queue, built_soon):
+    total = usmpy.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", 0, "total", **built_soon)
+    running = usmpy.ScanKernel("T x", "int64 y", "x", "a + b", identity=0, name="running", **built_soon)
 
     @random_calls(backend, device, few=10)
     def check(draw):

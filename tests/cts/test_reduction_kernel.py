@@ -7,11 +7,21 @@ from backends import drawn
 import usmpy
 from usmpy._kernels.reduction import block_length
 
+OPTIONS = {}  # of make()
+
+
+@pytest.fixture(autouse=True)
+def _built_soon(request, monkeypatch):
+    """test_sums has what the others are built with for users."""
+    if "device" in request.fixturenames:
+        for name, value in request.getfixturevalue("built_soon").items():
+            monkeypatch.setitem(OPTIONS, name, value)
+
 
 def make(
     inputs="T x", outputs="T y", map="x", reduce="a + b", post="y = a", identity=0, name="total", **more
 ):
-    return usmpy.ReductionKernel(inputs, outputs, map, reduce, post, identity, name, **more)
+    return usmpy.ReductionKernel(inputs, outputs, map, reduce, post, identity, name, **{**OPTIONS, **more})
 
 
 def on(queue, array):
@@ -73,7 +83,7 @@ def test_sums(backend, queue):
 
 
 def check_sums(queue, shape):
-    kernel = make()
+    kernel = make(options="")
     a = whole(shape)
     axes = [None, 0, -1, *([(0, -1), (1, 0)] if len(shape) > 1 else []), ()]
     for order in "CF":
