@@ -1,9 +1,10 @@
 """Exceptions of host tasks: stored once, and raised as a copy by each wait.
 
-The event, the queue and the memory of a failed task refer to its exception, and Python's garbage collector
-does not traverse them. An exception refers to the frames that it passed through. If the stored object itself
-were raised, the caller's frame would refer to the event, the event to the exception and the exception to the
-frame: a cycle that is never freed.
+The event, the queue and the memory of a failed task refer to its exception. Python's garbage collector sees
+the references of events, if nothing but events has the failure, and none of queues and memory. An exception
+refers to the frames that it passed through. If the stored object itself were raised, the caller's frame would
+refer to the queue, the queue to the exception and the exception to the frame: a cycle that is not freed
+before the next wait for the queue.
 """
 
 from __future__ import annotations

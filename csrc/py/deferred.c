@@ -20,6 +20,7 @@ typedef struct holder {
     usm_deferred deferred;
     PyObject *object;
     struct holder *previous, *next;
+    usmpy_inherited *claims; /* holders_lock; the garbage collector reads them while no thread runs Python */
 } holder;
 
 static pthread_mutex_t holders_lock = PTHREAD_MUTEX_INITIALIZER; /* no lock is taken under it */
@@ -50,6 +51,7 @@ void *usmpy_deferred_hold(PyObject *object)
     holder->deferred.home = usm_deferred_here();
     holder->object = object;
     holder->previous = NULL;
+    holder->claims = NULL;
     pthread_mutex_lock(&holders_lock);
     holder->next = holders;
     if (holders != NULL) {
@@ -69,6 +71,90 @@ PyObject *usmpy_deferred_object(void *holder)
 void usmpy_deferred_release(void *holder)
 {
     usm_deferred_push(&((struct holder *)holder)->deferred);
+}
+
+/* The failure of an event that has failed whose exception is held; NULL: none, or not here. */
+static usm_failure *failure_of(const usm_event *event)
+{
+    usm_failure *failure = usm_event_get_state(event) == USM_EVENT_ERROR ? event->failure : NULL;
+    if (failure != NULL && failure->payload == NULL) {
+        failure = failure->cause;
+    }
+    return failure != NULL && failure->payload != NULL && usmpy_deferred_object(failure->payload) != NULL
+               ? failure
+               : NULL;
+}
+
+usmpy_inherited *usmpy_inherited_new(const usm_event *event)
+{
+    usm_failure *failure = failure_of(event);
+    usmpy_inherited *claim = failure == NULL || failure == event->failure ? NULL : usm_malloc(sizeof *claim);
+    if (claim != NULL) {
+        holder *holder = failure->payload;
+        claim->exception = Py_NewRef(holder->object);
+        claim->event = event;
+        claim->previous = NULL;
+        pthread_mutex_lock(&holders_lock);
+        claim->next = holder->claims;
+        if (claim->next != NULL) {
+            claim->next->previous = claim;
+        }
+        holder->claims = claim;
+        pthread_mutex_unlock(&holders_lock);
+    }
+    return claim;
+}
+
+void usmpy_inherited_free(usmpy_inherited *claim)
+{
+    holder *holder = claim->event->failure->cause->payload;
+    pthread_mutex_lock(&holders_lock);
+    *(claim->previous != NULL ? &claim->previous->next : &holder->claims) = claim->next;
+    if (claim->next != NULL) {
+        claim->next->previous = claim->previous;
+    }
+    pthread_mutex_unlock(&holders_lock);
+    Py_DECREF(claim->exception);
+    free(claim);
+}
+
+/* Nobody but its Python object has the event, and nobody but the event its way to the failure. */
+static bool is_sole(const usm_event *event, const usm_failure *failure)
+{
+    return usm_refcount_is(&event->refs, 1) &&
+           (event->failure == failure || usm_refcount_is(&event->failure->refs, 1));
+}
+
+/*
+ * The holder's reference belongs to all Events together, if they have all counts of the failure: one of them
+ * visits it for all, beside its own. It does not matter which, since each keeps the exception reachable by
+ * its own. Threads without the GIL may give counts back meanwhile, but not take any: that needs one.
+ */
+int usmpy_inherited_traverse(const usm_event *event, PyObject *cell, const usmpy_inherited *claim,
+                             visitproc visit, void *arg)
+{
+    if (claim != NULL) {
+        Py_VISIT(claim->exception);
+    }
+    const usm_failure *failure = failure_of(event);
+    if (failure == NULL) {
+        return 0;
+    }
+    const holder *holder = failure->payload;
+    bool own = failure == event->failure;
+    if (own ? cell == NULL || PyCell_GET(cell) != holder->object : claim == NULL || claim != holder->claims) {
+        return 0;
+    }
+    int32_t n = own ? 1 : 0;
+    bool sole = is_sole(event, failure);
+    for (const usmpy_inherited *at = holder->claims; at != NULL && sole; at = at->next) {
+        sole = is_sole(at->event, failure);
+        n++;
+    }
+    if (sole && usm_refcount_is(&failure->refs, n)) {
+        Py_VISIT(holder->object);
+    }
+    return 0;
 }
 
 static _Atomic bool scheduled;

@@ -68,7 +68,7 @@ PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure)
 
 /*
  * The exception that a waiter gets: a copy of the host task's own. The failure keeps the original, which must
- * not reference the waiter's frame: the garbage collector cannot find the cycle of frame, event and exception
+ * not reference the waiter's frame: the garbage collector cannot find the cycle of frame, queue and exception
  * (_failure.py).
  */
 static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)

@@ -1,6 +1,7 @@
 """Event.result() and Event.add_done_callback(): values, errors, threads, lifetimes."""
 
 import asyncio
+import contextlib
 import gc
 import sys
 import threading
@@ -133,6 +134,101 @@ def test_a_value_that_leads_to_its_event(queue):
     value.event.wait()
     reference = weakref.ref(value)
     del value
+    assert collected(reference)
+
+
+class Leads(Exception):
+    """An exception whose arguments lead anywhere."""
+
+
+class Owner:
+    """Reaches its event, and is reached by what the event has."""
+
+    def run(self):
+        raise Trouble("trouble")
+
+    def lead(self):
+        raise Leads(self)
+
+
+def no_gate(queue):
+    return threading.Event(), None
+
+
+TASKS = {
+    "result": lambda queue, owner, after: queue.host_task(lambda: owner, depends=after),
+    "closure": lambda queue, owner, after: queue.host_task(lambda: owner.run(), depends=after),
+    "method": lambda queue, owner, after: queue.host_task(owner.run, depends=after),
+    "argument": lambda queue, owner, after: queue.host_task(Owner.run, owner, depends=after),
+    "exception": lambda queue, owner, after: queue.host_task(owner.lead, depends=after),
+}
+ASK = {
+    "wait": lambda queue, event: event.wait(),
+    "result": lambda queue, event: event.result(),
+    "exception": lambda queue, event: event.exception(),
+    "wait_all": lambda queue, event: usmpy.Event.wait_all([event]),
+    "queue": lambda queue, event: None,
+}
+
+
+def ask_all(queue, ask, *events):
+    for event in events:
+        with contextlib.suppress(Trouble, Leads, usmpy.UsmError):
+            event.wait() if ask == "queue" and event is not events[0] else ASK[ask](queue, event)
+    with contextlib.suppress(Trouble, Leads, usmpy.UsmError):
+        queue.wait()  # else the queue keeps its first failure for this call
+
+
+@pytest.mark.parametrize("ask", ASK)
+@pytest.mark.parametrize("gate", [held, no_gate], ids=["pending", "ended"])
+@pytest.mark.parametrize("task", TASKS)
+def test_what_a_task_leaves_is_collected_with_its_event(queue, task, gate, ask):
+    references = []
+    for _ in range(3):
+        owner = Owner()
+        opened, after = gate(queue)
+        owner.event = TASKS[task](queue, owner, after)
+        opened.set()
+        ask_all(queue, ask, owner.event)
+        references.append(weakref.ref(owner))
+        del owner, after
+    assert all(collected(reference) for reference in references)
+
+
+@pytest.mark.parametrize("kept", ["both", "first", "second"])
+@pytest.mark.parametrize("gate", [held, no_gate], ids=["pending", "ended"])
+@pytest.mark.parametrize("task", ["closure", "exception"])
+def test_an_inherited_failure_is_collected_with_its_events(queue, task, gate, kept):
+    references = []
+    for _ in range(3):
+        owner = Owner()
+        opened, after = gate(queue)
+        first = TASKS[task](queue, owner, after)
+        second = queue.host_task(owner.run, depends=first)
+        third = queue.barrier([second])
+        opened.set()
+        ask_all(queue, "wait", first, second, third)
+        owner.events = {"both": (first, second, third), "first": (first,), "second": (second, third)}[kept]
+        references.append(weakref.ref(owner))
+        del owner, first, second, third, after
+    assert all(collected(reference) for reference in references)
+
+
+@pytest.mark.parametrize("task", ["closure", "exception"])
+def test_an_exception_lives_as_long_as_one_of_its_events(queue, task):
+    owner = Owner()
+    owner.event = first = TASKS[task](queue, owner, None)
+    second = queue.host_task(owner.run, depends=first)
+    ask_all(queue, "wait", first, second)
+    reference = weakref.ref(owner)
+    del owner, first
+    for _ in range(3):
+        gc.collect()
+    cause = second.exception().__cause__
+    assert isinstance(cause, Leads if task == "exception" else Trouble)
+    assert task == "closure" or cause.args[0] is reference()
+    assert task == "closure" or isinstance(reference().event.exception(), Leads)
+    del cause, second
     assert collected(reference)
 
 

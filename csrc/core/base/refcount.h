@@ -63,10 +63,10 @@ static inline bool usm_refcount_up_unless_zero(usm_refcount *refs)
     return value < 0;
 }
 
-/* Somebody has a count, unless it is given back at this moment. */
-static inline bool usm_refcount_is_held(const usm_refcount *refs)
+/* Whether there are so many counts at this moment. */
+static inline bool usm_refcount_is(const usm_refcount *refs, int32_t n)
 {
-    return atomic_load_explicit(&((usm_refcount *)refs)->value, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&((usm_refcount *)refs)->value, memory_order_acquire) == n;
 }
 
 /* Some of several counts that the caller has, not all of them. */

@@ -537,6 +537,7 @@ usm_status usm_event_wait(usm_event *event, int64_t deadline_ns, usm_wait_poll p
     usm_status status = usm_event_wait_end(event, deadline_ns, poll, argument, error);
     if (status == USM_OK && usm_event_get_state(event) == USM_EVENT_ERROR) {
         usm_failure_deliver(event->failure);
+        usm_queue_prune(event->queue);
         status = usm_error_failed(error, event->failure);
     }
     return status;

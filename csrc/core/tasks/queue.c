@@ -79,7 +79,7 @@ usm_queue *usm_queue_of_native(const usm_backend *backend, const void *handle)
     do {
         found = NULL;
         for (usm_queue *q = all_queues; q != NULL; q = q->next) { /* the newest comes first */
-            bool is_it = q->backend == backend && usm_refcount_is_held(&q->refs) &&
+            bool is_it = q->backend == backend && !usm_refcount_is(&q->refs, 0) &&
                          backend->native->handle(USM_NATIVE_QUEUE, q) == handle;
             found = is_it ? q : found;
         }
@@ -211,6 +211,13 @@ void usm_queue_remember(const usm_event *event, usm_failure *failure)
         queue->failure = usm_failure_retain(failure);
     }
     usm_unretrieved_add(&queue->unretrieved, failure);
+    usm_lock_give(&queue->lock);
+}
+
+void usm_queue_prune(usm_queue *queue)
+{
+    usm_lock_take(&queue->lock);
+    usm_unretrieved_prune(&queue->unretrieved);
     usm_lock_give(&queue->lock);
 }
 

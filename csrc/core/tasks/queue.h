@@ -195,6 +195,8 @@ extern const usm_place_part usm_queue_part;
  * Called before the state is ERROR; usm_queue_forget follows.
  */
 void usm_queue_remember(const usm_event *event, usm_failure *failure);
+/* Releases the failures for the report at the queue's end that were retrieved meanwhile. No lock. */
+void usm_queue_prune(usm_queue *queue);
 /* With all that follow it by next_ended. */
 void usm_queue_forget(usm_queue *queue, usm_event *event);
 

@@ -28,6 +28,7 @@ PyObject *usmpy_event_wrap(usmpy_state *state, usm_event *event)
     self->event = event;
     self->callback = NULL;
     self->result = NULL;
+    self->claim = NULL;
     self->weakrefs = NULL;
     return (PyObject *)self;
 }
@@ -38,15 +39,33 @@ void usmpy_event_set_result(PyObject *event, PyObject *cell)
     PyObject_GC_Track(event);
 }
 
-/* No tp_clear is needed: every cycle contains the cell, whose type has one. */
+/* No tp_clear is needed: every cycle contains the cell or an exception, whose types have one. */
 static int event_traverse(PyObject *self, visitproc visit, void *arg)
 {
+    const usmpy_event *event = (const usmpy_event *)self;
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((usmpy_event *)self)->result);
-    return 0;
+    Py_VISIT(event->result);
+    return usmpy_inherited_traverse(event->event, event->result, event->claim, visit, arg);
 }
 
-/* Frees an untracked object without a result and a callback, or keeps it for reuse. */
+/* Called where it is told how the task ended: an exception that it inherited may lead back to the Event. */
+static void claim_exception(PyObject *self)
+{
+    usmpy_event *event = (usmpy_event *)self;
+    if (USM_LIKELY(usm_event_get_state(event->event) != USM_EVENT_ERROR)) {
+        return;
+    }
+    USMPY_BEGIN_CRITICAL_SECTION(self)
+        if (event->claim == NULL) {
+            event->claim = usmpy_inherited_new(event->event);
+            if (event->claim != NULL && !PyObject_GC_IsTracked(self)) {
+                PyObject_GC_Track(self);
+            }
+        }
+    USMPY_END_CRITICAL_SECTION();
+}
+
+/* Frees an untracked object without a result, a claim and a callback, or keeps it for reuse. */
 static inline void free_event(PyObject *self)
 {
     usmpy_event *event = (usmpy_event *)self;
@@ -68,13 +87,16 @@ static inline void free_event(PyObject *self)
 static void event_dealloc(PyObject *self)
 {
     usmpy_event *event = (usmpy_event *)self;
-    if (USM_LIKELY(event->result == NULL && event->callback == NULL)) {
+    if (USM_LIKELY(event->result == NULL && event->callback == NULL && event->claim == NULL)) {
         free_event(self);
         return;
     }
     PyObject_GC_UnTrack(self);
     Py_TRASHCAN_BEGIN(self, event_dealloc) /* results may be a long chain of events */
         Py_CLEAR(event->result);
+    if (event->claim != NULL) {
+        usmpy_inherited_free(event->claim);
+    }
     if (event->callback != NULL) {
         usm_event_release(event->callback);
     }
@@ -101,6 +123,7 @@ static PyObject *get_status(PyObject *self, void *Py_UNUSED(unused))
     if (state == USM_EVENT_SUBMITTED || state == USM_EVENT_RUNNING) {
         usmpy_thread_yield();
     }
+    claim_exception(self);
     return PyUnicode_FromString(state_names[state]);
 }
 
@@ -111,6 +134,7 @@ static PyObject *get_done(PyObject *self, void *Py_UNUSED(unused))
     if (!ended) {
         usmpy_thread_yield();
     }
+    claim_exception(self);
     return PyBool_FromLong(ended);
 }
 
@@ -141,10 +165,13 @@ static int wait_with(const usmpy_signature *signature, PyObject *self, PyObject 
     usmpy_state *state = usmpy_state_of(self);
     PyObject *timeout;
     int64_t deadline_ns;
-    return usmpy_parse(state, signature, args, nargs, kwnames, &timeout) < 0 ||
-                   usmpy_deadline(timeout, &deadline_ns) < 0
-               ? -1
-               : usmpy_wait_event(state, core(self), deadline_ns);
+    if (usmpy_parse(state, signature, args, nargs, kwnames, &timeout) < 0 ||
+        usmpy_deadline(timeout, &deadline_ns) < 0) {
+        return -1;
+    }
+    int status = usmpy_wait_event(state, core(self), deadline_ns);
+    claim_exception(self);
+    return status;
 }
 
 static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -219,6 +246,8 @@ static PyObject *event_exception(PyObject *self, PyObject *Py_UNUSED(unused))
         Py_RETURN_NONE;
     }
     usm_failure_deliver(event->failure);
+    usm_queue_prune(event->queue);
+    claim_exception(self);
     return usmpy_failure_exception(usmpy_state_of(self), event->failure);
 }
 
@@ -239,6 +268,8 @@ static int wait_all(usmpy_state *state, PyObject *items, int64_t deadline_ns)
         usm_event *event = core(PyTuple_GET_ITEM(items, i));
         if (usm_event_get_state(event) == USM_EVENT_ERROR) {
             usm_failure_cover(event->failure);
+            usm_queue_prune(event->queue);
+            claim_exception(PyTuple_GET_ITEM(items, i));
             first = first == NULL ? event : first;
         }
     }

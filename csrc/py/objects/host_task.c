@@ -56,6 +56,9 @@ static usm_status run(void *argument, usm_error *error)
         PyErr_WriteUnraisable(task->items[0]);
     } else if (result == NULL) {
         status = usmpy_capture_exception(error);
+        if (status == USM_FAILED) { /* the garbage collector sees the exception there */
+            (void)PyCell_Set(task->result, usmpy_deferred_object(error->failure->payload));
+        }
     } else if (task->result != NULL) {
         (void)PyCell_Set(task->result, result); /* freed with the cell if the Event was freed */
     }

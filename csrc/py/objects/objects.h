@@ -24,12 +24,14 @@ typedef struct usmpy_queue {
     PyObject *weakrefs;
 } usmpy_queue;
 
-/* The garbage collector tracks it only if it has a result, which may refer back to it. */
+/* The garbage collector tracks it only if it has a result or a claim, which may refer back to it. */
 typedef struct usmpy_event {
     PyObject_HEAD
     usm_event *event;    /* one count */
     usm_event *callback; /* the task of the last callback that was added; one count, or NULL */
-    PyObject *result;    /* of a host task: the cell that receives its value; else NULL */
+    PyObject *result;    /* of a host task: the cell that receives its value or exception; else NULL */
+    struct usmpy_inherited
+        *claim; /* to an exception that its task inherited; NULL: none that was asked for */
     PyObject *weakrefs;
 } usmpy_event;
 
