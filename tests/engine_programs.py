@@ -177,7 +177,7 @@ WEIGHTS = {
     "marker": 2,
     "wait_for": 2,
     "lend": 2,
-    "refuse": 2,
+    "refuse": 3,
     "drop": 2,
     "drop_event": 2,
     "export": 1,
@@ -455,7 +455,7 @@ class Program:
 
     def new(self, a: int, b: int, c: int) -> None:
         queue = self.queue_of(a)
-        if queue is None or len(self.arrays) >= 4:
+        if queue is None or len(self.arrays) >= 3:
             return
         number, tensor = self.number(), None
         if self.host and c % 3 == 0:
@@ -802,8 +802,8 @@ class Program:
 def draw(seed: int, weights: dict[str, float], forks: bool) -> tuple[list[Step], Shape]:
     chance = random.Random(seed)
     orders = [chance.random() < 0.5 for _ in range(chance.randint(1, 4))]
-    n = chance.choice((8, 9000))  # the host runs short work in the submitting call
-    names = ["new", "new", *chance.choices([*weights], [*weights.values()], k=chance.randint(10, 40))]
+    n = chance.choice((8, 9000, 9000))  # the host runs short work in the submitting call
+    names = ["new", "new", *chance.choices([*weights], [*weights.values()], k=chance.randint(10, 60))]
     if forks:
         names.insert(chance.randint(2, len(names)), "fork")
     steps = [(name, *(chance.randrange(1 << 16) for _ in range(3))) for name in names]
