@@ -1,5 +1,4 @@
-/* The reclaimer: what is put is given back once, by its thread or by one that drains, and never before it
- * agrees. */
+/* The reclaimer: what is put is given back once, by its thread or by one that drains, as soon as it agrees. */
 #include "check.h"
 #include "core/base/reclaimer.h"
 #include "support.h"
