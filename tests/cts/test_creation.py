@@ -186,9 +186,9 @@ def test_arange_at_the_edges_of_integers(queue):
 
 
 def test_arange_is_exact_where_addition_would_not_be(queue):
-    x = usmpy.arange(0, 1_000_000, 0.1, dtype="float64", queue=queue)
-    assert x.size == 10_000_000
-    assert x[-1].item() == pytest.approx(999_999.9, rel=1e-15)
+    x = usmpy.arange(0, 100_000, 0.1, dtype="float64", queue=queue)
+    assert x.size == 1_000_000
+    assert x[-1].item() == pytest.approx(99_999.9, rel=1e-15)
     y = usmpy.arange(200_001, dtype="float32", queue=queue)
     np.testing.assert_array_equal(y.asnumpy(), np.arange(200_001, dtype="float32"))
 

@@ -9,6 +9,7 @@ import weakref
 
 import pytest
 import spirv_modules
+from together import together
 
 import usmpy
 from usmpy import _core
@@ -33,6 +34,17 @@ NONE = [pytest.param(None, marks=pytest.mark.skip(reason="no such device"))]
 opencl = pytest.mark.parametrize("device", OPENCL or NONE, ids=name)
 takes_spirv = pytest.mark.parametrize("device", [*OPENCL, *LEVEL_ZERO] or NONE, ids=name)
 driver = pytest.mark.parametrize("device", DRIVERS or NONE, ids=name)
+
+
+def drawn(devices, names, cases):
+    """All cases on the host, and a third of them on each driver, another third on the next."""
+    taken = [
+        pytest.param(device, *(case if "," in names else [case]), id=f"{ascii(case)[:40]}-{name(device)}")
+        for j, device in enumerate(devices)
+        for i, case in enumerate(cases)
+        if device.backend == "host" or (i + j) % 3 == 0
+    ]
+    return pytest.mark.parametrize(f"device, {names}", taken)
 
 
 def works(program, place=None):
@@ -92,7 +104,7 @@ def test_a_kernel_keeps_its_program(device):
 
 
 @every_device
-@pytest.mark.parametrize("missing", ["nope", "", "ad", "adds", "add\0", "\ud800", "ä", "__add__x"])
+@together("missing", ["nope", "", "ad", "adds", "add\0", "\ud800", "ä", "__add__x"])
 def test_missing_kernels(device, missing):
     program = usmpy.Program(ADD, device=device)
     with pytest.raises(KeyError, match=r"the program has no kernel .*; it has add"):
@@ -124,8 +136,7 @@ def test_a_compiler_s_words_come_in_full_with_the_user_s_lines(device):
     assert _core._live_counts() == before
 
 
-@every_device
-@pytest.mark.parametrize("begin", ["", "\n", "/* a\n */", "#define A 1\n"])
+@drawn(DEVICES, "begin", ["", "\n", "/* a\n */", "#define A 1\n"])
 def test_messages_count_lines_and_columns_of_the_user(device, begin):
     """Words that usmpy puts before a program are not in what the compiler says."""
     source = begin + "kernel void f(global int *x) { x[0] = undefined_thing; }\n"
@@ -209,8 +220,8 @@ def test_a_header_with_vector_types_is_not_portable(device, tmp_path):
         usmpy.Program(source, device=device, options=f"-I {tmp_path}")
 
 
-@every_device
-@pytest.mark.parametrize(
+@drawn(
+    DEVICES,
     "before",
     [
         "/* float4 */ // image2d_t",
@@ -265,9 +276,9 @@ def test_local_memory_needs_the_size_of_a_group_in_every_language(device, langua
 # Programs without a kernel.
 
 
-@every_device
-@pytest.mark.parametrize(
-    ("source", "hint"),
+@drawn(
+    DEVICES,
+    "source, hint",
     [
         ("", "write 'kernel void name(...)'"),
         ("// kernel void f(global int *x)\n", "write 'kernel void name(...)'"),
@@ -286,9 +297,9 @@ def test_a_program_without_a_kernel_says_what_is_missing(device, source, hint):
     assert _core._live_counts() == before
 
 
-@every_device
-@pytest.mark.parametrize(
-    ("word", "hint"),
+@drawn(
+    DEVICES,
+    "word, hint",
     [
         ("kernal", "(hint: write 'kernel' instead of 'kernal')"),
         ("__kernal", "(hint: write 'kernel' instead of '__kernal')"),
@@ -380,9 +391,9 @@ def test_opencl_c(device):
 # Words for parameters.
 
 
-@every_device
-@pytest.mark.parametrize(
-    ("words", "error"),
+@drawn(
+    DEVICES,
+    "words, error",
     [
         (["int32*"], ValueError),
         (["int32*", "int32", "int32"], ValueError),
@@ -572,8 +583,7 @@ def test_a_kept_build_has_its_parameters(device, monkeypatch):
     assert works(program, place)
 
 
-@driver
-@pytest.mark.parametrize("content", [b"", b"garbage", b"\0garbage", "half", "changed"])
+@drawn(DRIVERS, "content", [b"", b"garbage", b"\0garbage", "half", "changed"])
 def test_a_kept_build_that_was_changed_is_built_anew(device, folder, content):
     usmpy.Program(ADD, device=elsewhere(device))
     files = [f for f in folder.rglob("*") if f.is_file()]
@@ -627,7 +637,7 @@ def test_a_build_of_this_process_is_reused(device, loads):
     assert len(loads) == 5
 
 
-@opencl
+@pytest.mark.parametrize("device", OPENCL[:1] or NONE, ids=name)
 def test_a_context_keeps_a_limited_number_of_unused_programs(device, loads):
     place = elsewhere(device)
     sources = [ADD + "\n" * i for i in range(34)]
