@@ -165,10 +165,16 @@ class Driver:
         finally:
             self.library.cudasim_fail(name.encode(), 0, 0)
 
-    def misuses(self):
+    def counts(self):
         counts = (ctypes.c_ulonglong * 8)()
         self.library.cudasim_counts(counts)
-        return counts[7]
+        return counts
+
+    def streams(self):
+        return self.counts()[2]
+
+    def misuses(self):
+        return self.counts()[7]
 
     def misuse(self):
         return self.library.cudasim_misuse().decode()

@@ -242,6 +242,7 @@ def test_files_that_the_process_may_not_open():
         """
         x = usmpy.zeros(64, dtype="int32", device=device)
         usmpy.share(x).wait()
+        usmpy.trim()  # it is closed
         opened = lambda: len(os.listdir("/proc/self/fd"))
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         last = os.dup(0)

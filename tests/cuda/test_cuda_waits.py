@@ -183,3 +183,36 @@ def test_a_limit_counts_what_the_driver_still_has(driver, device, work):
         assert made[0].nbytes == 48 * MiB
     finally:
         usmpy.set_memory_limit(device, None)
+
+
+SOURCE = "kernel void f(global int *x) { x[get_global_id(0)] += %d; }"
+
+
+def in_a_context(device):
+    queue = usmpy.Queue(device, context=usmpy.Context([device]))
+    return [usmpy.zeros(40 * MiB, dtype="uint8", queue=queue, usm_type=kind) for kind in KINDS]
+
+
+OBJECTS = {
+    "queue": usmpy.Queue,
+    "queue out of order": lambda device: usmpy.Queue(device, in_order=False),
+    "context": lambda device: usmpy.Context([device]),
+    "memory of a context": in_a_context,
+    "programs": lambda device: [usmpy.Program(SOURCE % n, device=device) for n in range(40)],  # some are kept
+    "kernels": lambda device: [usmpy.Program(SOURCE % n, device=device)["f"] for n in range(40)],
+    "shared memory": lambda device: usmpy.share(usmpy.zeros(1000, device=device)),
+    "event": lambda device: usmpy.Queue(device).barrier(),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_the_end_of_an_object(driver, device, work, name):
+    before = driver.streams()
+    made = OBJECTS[name](device)
+    for each in usmpy.get_devices("cuda"):
+        each.queue.wait()
+    with busy(driver, work):
+        del made
+        gc.collect()
+    usmpy.trim()
+    assert driver.streams() <= before + 1  # the device's own queue

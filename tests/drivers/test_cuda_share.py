@@ -103,10 +103,15 @@ def second():
 # -- order ---------------------------------------------------------------------------------------------
 
 
+# A kernel's first use loads it, which waits for all work of the device.
+LOADS = "(usmpy.zeros(5000, dtype='int32', device='cuda') + 0).wait()"
+
+
 def test_openers_wait_in_the_stream(first, second):
     """Neither process waits; all queues of the opener come after what the exporter had begun."""
     first("queue = usmpy.Queue('cuda'); sim.cudasim_hold(1); filled = queue.fill(x, 3)")
     second("other = usmpy.Queue('cuda'); z = usmpy.zeros(5000, dtype='int32', queue=other); z.wait()")
+    second(LOADS)
     with first.sent() as handle:
         second(OPENS, handle)
         assert first("filled.done") is False
@@ -153,6 +158,7 @@ def test_a_process_hands_its_own_pending_work_on(first, second):
     with Process() as third:
         with first.sent() as handle:
             second(OPENS, handle)
+        first("(x[1:] + 0).wait()")  # the same for the one that it uses
         second("sim.cudasim_hold(1); y.fill(8)")
         with second.sent("h = y[1:].get_ipc_handle()") as handle:
             third("(y := handle().open()) is None", handle)
@@ -193,6 +199,7 @@ def test_an_opener_that_cannot_wait_says_so(first):
 @pytest.mark.parametrize("when", ["before the open", "after the open"])
 def test_an_exporter_killed_with_work_pending(when, first, second):
     """What it had not done is not done; the opener's work goes on."""
+    second(LOADS)
     first("sim.cudasim_hold(1); x.fill(3)")
     with first.sent() as handle:
         if when == "before the open":

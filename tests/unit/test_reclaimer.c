@@ -1,4 +1,4 @@
-/* The reclaimer: what is put is given back once, by its thread or by one that drains, as soon as it agrees. */
+/* The reclaimer: what is put is given back once, by its thread or by one that drains, once it agrees. */
 #include "check.h"
 #include "core/base/reclaimer.h"
 #include "support.h"

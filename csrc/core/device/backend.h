@@ -230,8 +230,12 @@ typedef struct usm_backend {
      */
     size_t event_size, event_zeroed;
 
-    /* memory_allocate may wait, for the driver or for its work: the core calls it without the GIL. */
-    bool memory_waits;
+    /*
+     * A driver is behind the backend, which may wait for its own locks or for work where memory is allocated
+     * and where objects are created or end: the core then calls these entries without the GIL, the ends on
+     * the thread of core/base/reclaimer.h.
+     */
+    bool has_driver;
 
     /* For diagnose(): names of environment variables that filter, NULL-ended. NULL: none. */
     const char *const *environment;
@@ -289,7 +293,7 @@ typedef struct usm_backend {
      * Allocates nbytes > 0 bytes, aligned to 64 at least and to 256 from 4 KiB on. *zeroed says that the
      * block is known to hold zeros. USM_MEMORY when the driver has no more: the core then gives back spare
      * blocks and calls again.
-     *   Thread: any, with memory_waits one without the GIL. Locks: none. Blocks: as memory_waits says.
+     *   Thread: any, with has_driver one without the GIL. Locks: none. Blocks: yes with has_driver, else no.
      */
     usm_status (*memory_allocate)(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                   void **out, bool *zeroed, usm_error *error);

@@ -5,6 +5,7 @@
 #include "core/base/live.h"
 #include "core/base/sync.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* All contexts of the process, newest first (registry lock). */
@@ -167,6 +168,29 @@ usm_context *usm_context_retain(usm_context *context)
     return context;
 }
 
+/* The context is on no list any more. Waits for the driver as context_destroy does. */
+static void destroy(usm_context *context)
+{
+    usm_places_destroy(context);
+    if (context->backend->context_destroy != NULL) {
+        context->backend->context_destroy(context);
+    }
+    usm_keep_drop(context->keeps);
+    free(context->devices);
+    free(context);
+    usm_live_add(USM_LIVE_CONTEXT, -1);
+}
+
+static bool give_back(usm_reclaimable *item, bool waits)
+{
+    usm_context *context = (usm_context *)((char *)item - offsetof(usm_context, reclaimable));
+    bool now = waits || !usm_places_are_at_work(context);
+    if (now) {
+        destroy(context);
+    }
+    return now;
+}
+
 void usm_context_release(usm_context *context)
 {
     if (!usm_refcount_down(&context->refs)) {
@@ -178,14 +202,12 @@ void usm_context_release(usm_context *context)
         context->next->previous = context->previous;
     }
     usm_registry_unlock();
-    usm_places_destroy(context);
-    if (context->backend->context_destroy != NULL) {
-        context->backend->context_destroy(context);
+    if (context->backend->has_driver) {
+        context->reclaimable.give_back = give_back;
+        usm_reclaimer_put(&context->reclaimable);
+    } else {
+        destroy(context);
     }
-    usm_keep_drop(context->keeps);
-    free(context->devices);
-    free(context);
-    usm_live_add(USM_LIVE_CONTEXT, -1);
 }
 
 usm_status usm_context_default(usm_device *device, usm_context **out, usm_error *error)

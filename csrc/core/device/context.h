@@ -3,6 +3,7 @@
 #define USM_CORE_CONTEXT_H
 
 #include "core/base/deferred.h"
+#include "core/base/reclaimer.h"
 #include "core/base/refcount.h"
 #include "place.h"
 
@@ -20,6 +21,7 @@ typedef struct usm_context {
     /* Registry lock: what lives as long as this, and the list of all contexts. */
     usm_keep *keeps;
     struct usm_context *previous, *next;
+    usm_reclaimable reclaimable; /* at its end */
 } usm_context;
 
 /*

@@ -45,6 +45,25 @@ static usm_place *new_place(usm_context *context, usm_device *device)
     return place;
 }
 
+bool usm_place_is_at_work(usm_place *place)
+{
+    bool is = false;
+    for (const usm_place_part *const *part = all_parts; *part != NULL && !is; part++) {
+        is = (*part)->is_at_work != NULL && (*part)->is_at_work(place);
+    }
+    return is;
+}
+
+bool usm_places_are_at_work(usm_context *context)
+{
+    bool are = false;
+    usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
+    for (; place != NULL && !are; place = place->next) {
+        are = usm_place_is_at_work(place);
+    }
+    return are;
+}
+
 void usm_places_trim(usm_context *context)
 {
     usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);

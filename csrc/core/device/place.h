@@ -55,6 +55,8 @@ typedef struct usm_place_part {
     void (*unlist)(usm_place *place);
     /* The context goes, or `create` of a part failed. */
     void (*destroy)(usm_place *place);
+    /* Whether the driver has work on the device, which it may wait for where it is given something back. */
+    bool (*is_at_work)(usm_place *place);
 } usm_place_part;
 
 /* The parts of every place, NULL-ended, called in this order. Once, before the first context. */
@@ -67,7 +69,11 @@ void usm_place_set_parts(const usm_place_part *const *parts);
 usm_status usm_context_place(struct usm_context *context, usm_device *device, usm_place **out,
                              usm_error *error);
 
+/* Asks all parts. No lock. */
+bool usm_place_is_at_work(usm_place *place);
+
 /* For core/device/context.c: over all places of a context. */
+bool usm_places_are_at_work(struct usm_context *context);
 void usm_places_trim(struct usm_context *context);
 void usm_places_unlist(struct usm_context *context);
 void usm_places_destroy(struct usm_context *context);

@@ -1,5 +1,6 @@
 #include "program.h"
 
+#include "core/base/detach.h"
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/base/sync.h"
@@ -7,6 +8,7 @@
 #include "signature.h"
 #include "spirv.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,6 +41,30 @@ static void destroy(usm_program *program)
 {
     program->backend->program_destroy(program);
     free_program(program);
+}
+
+static bool give_back(usm_reclaimable *item, bool waits)
+{
+    usm_program *program = (usm_program *)((char *)item - offsetof(usm_program, reclaimable));
+    if (!waits && usm_place_is_at_work(program->place)) {
+        return false;
+    }
+    usm_context *context = program->context;
+    destroy(program);
+    usm_context_release(context);
+    return true;
+}
+
+/* The same for any thread and with any lock but a leaf: a driver may wait for work before it unloads. */
+static void destroy_later(usm_program *program)
+{
+    if (program->backend->has_driver) {
+        usm_context_retain(program->context);
+        program->reclaimable.give_back = give_back;
+        usm_reclaimer_put(&program->reclaimable);
+    } else {
+        destroy(program);
+    }
 }
 
 /* The caller holds the registry lock. */
@@ -202,7 +228,7 @@ void usm_program_release(usm_program *program)
     usm_live_add(USM_LIVE_PROGRAM, -1);
     usm_program *gone = program->key != NULL ? retire(program) : program;
     if (gone != NULL) {
-        destroy(gone);
+        destroy_later(gone);
     }
     usm_context_release(context);
 }
@@ -231,7 +257,9 @@ usm_status usm_kernel_create(usm_program *program, const char *name, usm_kernel 
     }
     usm_refcount_init(&kernel->refs, 1);
     kernel->program = usm_program_retain(program);
+    void *held = program->backend->has_driver ? usm_detach() : NULL; /* it may load the kernel */
     usm_status status = program->backend->kernel_create(kernel, name, error);
+    usm_attach(held);
     if (status == USM_OK && program->signatures != NULL) {
         status = usm_signature_apply(kernel, program->signatures, error);
         if (status != USM_OK) {

@@ -43,6 +43,7 @@ typedef struct usm_program {
     /* With a key, under the registry lock: the place's list, and whether the program has no reference. */
     struct usm_program *next_kept;
     bool idle;
+    usm_reclaimable reclaimable; /* at its end */
     bool own; /* as in its source: it holds no reference to the context, which destroys it */
 } usm_program;
 

@@ -107,7 +107,7 @@ static usm_status ask_driver(usm_place *place, usm_kind kind, size_t block, void
 static usm_status allocate(usm_place *place, usm_kind kind, size_t block, void **out, bool *zeroed,
                            usm_error *error)
 {
-    void *thread = place->context->backend->memory_waits ? usm_detach() : NULL;
+    void *thread = place->context->backend->has_driver ? usm_detach() : NULL;
     usm_status status = ask_driver(place, kind, block, out, zeroed, error);
     if (status == USM_MEMORY) {
         usm_error_clear(error);
@@ -270,6 +270,9 @@ void usm_alloc_destroy(usm_alloc *alloc)
     }
     uint8_t flags = atomic_load_explicit(&alloc->flags, memory_order_relaxed);
     if ((flags & (USM_ALLOC_FOREIGN | USM_ALLOC_SHARED)) != 0) {
+        if ((flags & USM_ALLOC_SHARED) != 0 && alloc->deleter != NULL && usm_reclaim_later(alloc)) {
+            return;
+        }
         usm_context_memory_departs(context);
         if (alloc->deleter != NULL) {
             alloc->deleter(alloc->owner);

@@ -6,6 +6,8 @@
 #include "hazard.h"
 #include "worker.h"
 
+#include <stddef.h>
+
 /* All queues of the process, newest first (registry lock). */
 static usm_queue *all_queues;
 
@@ -146,24 +148,6 @@ size_t usm_queues_pending(usm_device **oldest)
     return n;
 }
 
-bool usm_queues_in_driver(usm_device *device)
-{
-    bool found = false;
-    usm_registry_lock();
-    for (usm_queue *queue = all_queues; queue != NULL && !found; queue = queue->next) {
-        if (usm_device_root(queue->device) != usm_device_root(device)) {
-            continue;
-        }
-        usm_lock_take(&queue->lock);
-        for (const usm_event *event = queue->first; event != NULL && !found; event = event->following) {
-            found = usm_event_in_driver(event);
-        }
-        usm_lock_give(&queue->lock);
-    }
-    usm_registry_unlock();
-    return found;
-}
-
 void usm_queues_report(const usm_deferred_list *home)
 {
     usm_registry_lock();
@@ -179,6 +163,25 @@ void usm_queues_report(const usm_deferred_list *home)
     usm_registry_unlock();
 }
 
+/* The queue is on no list any more. Waits for the driver as queue_destroy does. */
+static void destroy(usm_queue *queue)
+{
+    destroy_parts(queue);
+    usm_events_free(queue);
+    usm_keep_drop(queue->keeps);
+    usm_context *context = queue->context;
+    free(queue);
+    usm_live_add(USM_LIVE_QUEUE, -1);
+    usm_context_release(context);
+}
+
+static bool give_back(usm_reclaimable *item, bool waits)
+{
+    (void)waits;
+    destroy((usm_queue *)((char *)item - offsetof(usm_queue, reclaimable)));
+    return true;
+}
+
 void usm_queue_release(usm_queue *queue)
 {
     if (!usm_refcount_down(&queue->refs)) {
@@ -190,15 +193,14 @@ void usm_queue_release(usm_queue *queue)
     }
     unlist(queue);
     usm_registry_unlock();
-    destroy_parts(queue);
     usm_unretrieved_report(&queue->unretrieved);
     usm_failure_release(queue->failure);
-    usm_events_free(queue);
-    usm_keep_drop(queue->keeps);
-    usm_context *context = queue->context;
-    free(queue);
-    usm_live_add(USM_LIVE_QUEUE, -1);
-    usm_context_release(context);
+    if (queue->backend->has_driver) {
+        queue->reclaimable.give_back = give_back;
+        usm_reclaimer_put(&queue->reclaimable);
+    } else {
+        destroy(queue);
+    }
 }
 
 void usm_queue_remember(const usm_event *event, usm_failure *failure)
@@ -549,4 +551,37 @@ static void unlist_cached(usm_place *place)
     }
 }
 
-const usm_place_part usm_queue_part = {.unlist = unlist_cached};
+/* Of usmpy, on the device or a part of it. */
+static bool has_tasks_in_driver(usm_device *device)
+{
+    bool found = false;
+    usm_registry_lock();
+    for (usm_queue *queue = all_queues; queue != NULL && !found; queue = queue->next) {
+        if (usm_device_root(queue->device) != usm_device_root(device)) {
+            continue;
+        }
+        usm_lock_take(&queue->lock);
+        for (const usm_event *event = queue->first; event != NULL && !found; event = event->following) {
+            found = usm_event_in_driver(event);
+        }
+        usm_lock_give(&queue->lock);
+    }
+    usm_registry_unlock();
+    return found;
+}
+
+/*
+ * As far as can be told without disturbing captures of others: tasks of ours, and what the streams have that
+ * the default stream waits for.
+ */
+static bool is_at_work(usm_place *place)
+{
+    usm_stream_facts facts;
+    usm_device *device = place->device;
+    return has_tasks_in_driver(device) ||
+           (usm_backend_has_streams(device->backend) &&
+            device->backend->native->stream_inspect(device, USM_STREAM_LEGACY, &facts, NULL) == USM_OK &&
+            !facts.idle);
+}
+
+const usm_place_part usm_queue_part = {.unlist = unlist_cached, .is_at_work = is_at_work};

@@ -57,6 +57,7 @@ typedef struct usm_queue {
 
     /* Registry lock: the list of all queues. */
     struct usm_queue *previous, *next;
+    usm_reclaimable reclaimable; /* at its end */
 } usm_queue;
 
 usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, USM_GIVES usm_queue **out,
@@ -160,8 +161,6 @@ usm_status usm_queue_snapshot(usm_queue *queue, USM_GIVES usm_wait **out, size_t
  * exit.
  */
 usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argument, usm_error *error);
-/* Whether the driver has tasks of usmpy on the device or a part of it. No lock. */
-bool usm_queues_in_driver(usm_device *device);
 /*
  * How many tasks of all queues have not ended. *oldest is the device of the one that was submitted first,
  * NULL if there is none. Any thread, no lock.

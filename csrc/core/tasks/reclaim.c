@@ -35,22 +35,15 @@ static bool is_lent(usm_alloc *alloc)
     return (atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) != 0;
 }
 
-static bool free_waits(const usm_alloc *alloc)
+static bool is_shared(usm_alloc *alloc)
 {
-    return (alloc->place->device->info.frees_wait >> alloc->kind & 1) != 0;
+    return (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_SHARED) != 0;
 }
 
-/*
- * Whether the driver has work on the device, as far as can be told without its disturbing captures of others:
- * tasks of ours, and what the streams have that the default stream waits for.
- */
-static bool is_at_work(usm_device *device)
+static bool free_waits(usm_alloc *alloc)
 {
-    usm_stream_facts facts;
-    return usm_queues_in_driver(device) ||
-           (usm_backend_has_streams(device->backend) &&
-            device->backend->native->stream_inspect(device, USM_STREAM_LEGACY, &facts, NULL) == USM_OK &&
-            !facts.idle);
+    return is_shared(alloc) ? alloc->context->backend->has_driver
+                            : (alloc->place->device->info.frees_wait >> alloc->kind & 1) != 0;
 }
 
 static bool give_back(usm_reclaimable *item, bool waits)
@@ -59,12 +52,19 @@ static bool give_back(usm_reclaimable *item, bool waits)
     if (!waits) {
         usm_alloc_settle(alloc);
         if ((is_lent(alloc) && usm_clock_ns() - item->since_ns < STREAM_NS) ||
-            (free_waits(alloc) && is_at_work(alloc->place->device))) {
+            (free_waits(alloc) && usm_place_is_at_work(alloc->place))) {
             return false;
         }
     }
     usm_context *context = alloc->context;
-    free_block(alloc);
+    if (is_shared(alloc)) {
+        usm_context_memory_departs(context);
+        alloc->deleter(alloc->owner);
+        free(alloc->hazards.readers);
+        free(alloc);
+    } else {
+        free_block(alloc);
+    }
     usm_context_release(context);
     return true;
 }
@@ -91,7 +91,7 @@ static bool fits(const usm_reclaimable *item, const void *argument)
     const wanted *wanted = argument;
     usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
     return item->give_back == give_back && alloc->place == wanted->place && alloc->kind == wanted->kind &&
-           alloc->size == wanted->nbytes && !is_lent(alloc);
+           alloc->size == wanted->nbytes && !is_lent(alloc) && !is_shared(alloc);
 }
 
 usm_alloc *usm_reclaim_reuse(usm_place *place, usm_kind kind, size_t nbytes)

@@ -11,8 +11,9 @@
 bool usm_reclaim_to_pool(usm_alloc *alloc);
 /*
  * The block has no count and is in no pool. Hands it to the reclaimer if its end may wait: for the stream
- * that the memory was lent to, or for work of the device (frees_wait). Record and count of the context go
- * along. False: it may be freed here and now. Never blocks. Any thread, no lock.
+ * that the memory was lent to, or for work of the device (frees_wait, and a driver's memory of several
+ * processes). Record and count of the context go along. False: it may be freed here and now. Never blocks.
+ * Any thread, no lock.
  */
 bool usm_reclaim_later(usm_alloc *alloc);
 /*
