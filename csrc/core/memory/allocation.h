@@ -54,9 +54,14 @@ typedef struct usm_alloc {
     void *owner;
     uint32_t number;             /* in traces; 0: in none so far (lock of traces) */
     struct usm_tracked *tracked; /* NULL where nobody asked where it was made (track.h) */
-    /* Where USM_ALLOC_UNORDERED was set: the stream, in DLPack's words, and the device that it is of. */
-    _Atomic(void *) stream;
+    /*
+     * Where USM_ALLOC_UNORDERED was set: the stream, in DLPack's words, and the device that it is of. They,
+     * the flag and the number of lends so far change together (hazard stripe; the first and the last holder
+     * of the allocation need none).
+     */
+    void *stream;
     struct usm_device *stream_device;
+    uint64_t lends;
     struct {
         struct usm_alloc *lower, *higher;
     } tree; /* of blocks.c */

@@ -34,6 +34,7 @@ static inline __attribute__((always_inline)) usm_alloc *alloc_new(void)
         atomic_init(&alloc->nbytes, 0);
         atomic_init(&alloc->hazards.pending, 0);
         atomic_init(&alloc->hazards.failure, NULL);
+        alloc->lends = 0;
     }
     return alloc;
 }
@@ -198,8 +199,7 @@ usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size
 static bool stays_lent(const usm_alloc *alloc)
 {
     return alloc->kind == USM_DEVICE && alloc->size_class != USM_NOT_POOLED &&
-           !alloc->place->device->info.host_reads_device &&
-           atomic_load_explicit(&((usm_alloc *)alloc)->stream, memory_order_relaxed) == USM_STREAM_LEGACY &&
+           !alloc->place->device->info.host_reads_device && alloc->stream == USM_STREAM_LEGACY &&
            usm_pool_has_room(alloc->place->pools[USM_DEVICE], alloc->size);
 }
 
