@@ -142,7 +142,7 @@ def main(which, code):
     def left():
         return told_by(sim.zesimReport)
 
-    before, failed, right = left(), 0, 0
+    failed, right = 0, 0
 
     def calls(name):
         return sim.zesimCalls(name and name.encode())
@@ -155,6 +155,7 @@ def main(which, code):
             time.sleep(0.01)
 
     settle()
+    before = left()
     first = {name: calls(name) for name in chosen}
     assert attempt(device, sent) is None
     settle()

@@ -163,7 +163,7 @@ def test_what_the_driver_is_asked(other, device):
     usmpy.trim()
     assert OWN["live"]("device_memory") == memory + 1
     assert other("y2[:3].tolist()") == [2, 3, 4]
-    other("del y2")
+    other("del y2; import usmpy; usmpy.trim()")
     assert other("live('ipc_memory')") == 0
     usmpy.trim()
     assert (OWN["live"]("device_memory"), OWN["live"]("ipc_handle")) == (memory, handles)
