@@ -21,22 +21,24 @@ pytestmark = needs_driver
 
 # The driver's counters, in this process and in others.
 DRIVER = """
-import ctypes, os
+import ctypes, gc, os, usmpy
 def _ask(function, *arguments):
     found = ctypes.CDLL(os.environ["ZE_ENABLE_ALT_DRIVERS"].split(",")[0])[function]
     found.restype = ctypes.c_int64
     return found(*arguments)
 def calls(function): return _ask("zesimCalls", function.encode())
-def live(kind): return _ask("zesimLive", kind.encode())
+def live(kind):
+    gc.collect()
+    usmpy.trim()  # another thread may be letting go
+    return _ask("zesimLive", kind.encode())
 def broken():
     text = ctypes.create_string_buffer(4096)
     return text.value.decode() if _ask("zesimMisuse", text, 4096) else ""
 def state():
-    import gc
-    gc.collect()
+    alive = live("ipc_memory"), live("ipc_handle")
     with open("/proc/self/maps") as file:
         maps = sum("level-zero-sim" in line for line in file)
-    return len(os.listdir("/proc/self/fd")), maps, live("ipc_memory"), live("ipc_handle")
+    return len(os.listdir("/proc/self/fd")), maps, *alive
 def forget():
     for fd in fds: os.close(fd)
     fds.clear()
@@ -163,7 +165,7 @@ def test_what_the_driver_is_asked(other, device):
     usmpy.trim()
     assert OWN["live"]("device_memory") == memory + 1
     assert other("y2[:3].tolist()") == [2, 3, 4]
-    other("del y2; import usmpy; usmpy.trim()")
+    other("del y2")
     assert other("live('ipc_memory')") == 0
     usmpy.trim()
     assert (OWN["live"]("device_memory"), OWN["live"]("ipc_handle")) == (memory, handles)
