@@ -8,6 +8,7 @@
 
 #include "core/base/detach.h"
 #include "core/base/sync.h"
+#include "core/device/rule.h"
 
 static _Atomic bool interrupted;
 
@@ -81,10 +82,16 @@ static void keep_interrupt(void)
     (void)Py_AddPendingCall(look_for_dropped, NULL); /* if it fails, the next wait looks */
 }
 
+/* While it finalizes, no other thread waits for the GIL. */
+static bool is_attached(void)
+{
+    return !usmpy_is_finalizing() && usmpy_is_attached();
+}
+
 /* Called during submissions, on threads with and without the GIL. */
 static void *detach(void)
 {
-    return !usmpy_is_finalizing() && usmpy_is_attached() ? PyEval_SaveThread() : NULL;
+    return is_attached() ? PyEval_SaveThread() : NULL;
 }
 
 static void attach(void *thread)
@@ -95,6 +102,9 @@ static void attach(void *thread)
 void usmpy_wait_start(void)
 {
     usm_detach_set(detach, attach, usmpy_wait_poll);
+#ifdef USM_TESTING
+    usm_rule_set(is_attached);
+#endif
 }
 
 int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)

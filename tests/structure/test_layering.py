@@ -121,6 +121,7 @@ FOREIGN = {
     "level_zero/ze_api.h": {"level_zero"},
     "linux/futex.h": {"core"},
     "sys/syscall.h": {"core"},
+    "execinfo.h": {"core"},
     "emmintrin.h": {"cpu"},
     "immintrin.h": {"cpu"},
 }
@@ -605,7 +606,10 @@ STATE = {
         "known": "the host's place, which is for ever",
         "builtin_store": "keeps programs between processes, set at import",
     },
-    "core/device/registry.c": {"slots": "what each backend said when it was started"},
+    "core/device/registry.c": {
+        "slots": "what each backend said when it was started",
+    },
+    "core/device/rule.c": {"is_attached": "whether a thread has the GIL, in builds for tests"},
     "core/device/context.c": {
         "all_contexts": "found by their native handles",
         "closed_contexts": "those that were closed after the interpreter",
@@ -675,7 +679,7 @@ STATE = {
         "registry": "lock of the lists of the process",
         "registry_depth": "how often this thread holds it",
         "usm_spinlock_stripes": "striped spinlocks of pools and traces",
-        "stripes": "how many of them this thread holds, in builds for tests",
+        "held": "how many of each kind this thread holds, in builds for tests",
         "once": "locks are made once",
     },
     "core/tasks/worker.c": {"here": "whose thread this is"},

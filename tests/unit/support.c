@@ -38,7 +38,7 @@ void watchdog(unsigned seconds)
 
 void expect_abort(void (*misuse)(void), const char *text)
 {
-    char output[1000];
+    char output[8000];
     size_t used = 0;
     ssize_t n;
     int ends[2], status;

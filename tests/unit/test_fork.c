@@ -19,8 +19,10 @@ static pid_t fork_child(void)
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 #endif
     fflush(stderr);
+    unsigned held = usm_locks_held();
     pid_t child = fork();
     CHECK(child >= 0);
+    CHECK_EQ(usm_locks_held(), held); /* in both processes */
     if (child == 0) {
         watchdog(CHILD_SECONDS); /* alarms are not inherited */
     }

@@ -6,6 +6,7 @@
 #include "support.h"
 
 #include "core/base/sync.h"
+#include "core/device/rule.h"
 #include "core/share/memfd.h"
 #include "core/share/share.h"
 
@@ -57,7 +58,7 @@ static _Atomic bool dead_exporter;
 static usm_status create(usm_place *place, usm_shared_memory *memory, usm_share_record *record, bool *zeroed,
                          usm_error *error)
 {
-    usm_status status = usm_memfd_entries.create(place, memory, record, zeroed, error);
+    usm_status status = USM_CALL(&usm_memfd_entries, create)(place, memory, record, zeroed, error);
     n_open += status == USM_OK;
     return status;
 }
@@ -70,7 +71,7 @@ static usm_status open_block(usm_place *place, const usm_share_record *record, b
     if (dead_exporter) {
         return usm_error_set(error, USM_VALUE, "the exporter has ended");
     }
-    usm_status status = usm_memfd_entries.open(place, &own, readonly, memory, error);
+    usm_status status = USM_CALL(&usm_memfd_entries, open)(place, &own, readonly, memory, error);
     n_open += status == USM_OK;
     return status;
 }
@@ -103,7 +104,7 @@ static usm_status wait_for_end(usm_queue *queue, const usm_shared_memory *memory
 
 static void close_block(usm_place *place, const usm_shared_memory *memory)
 {
-    usm_memfd_entries.close(place, memory);
+    USM_CALL(&usm_memfd_entries, close)(place, memory);
     n_open--;
 }
 

@@ -49,9 +49,9 @@ static bool give_back_first(bool waits)
 {
     usm_reclaimable *item = remove_at(&list.first);
     list.giving++;
-    pthread_mutex_unlock(&list.lock);
+    usm_mutex_unlock(&list.lock);
     bool gone = item->give_back(item, waits);
-    pthread_mutex_lock(&list.lock);
+    usm_mutex_lock(&list.lock);
     list.giving--;
     if (!gone) {
         append(item);
@@ -65,7 +65,7 @@ static void *run(void *unused)
     int64_t pause = LEAST_PAUSE_NS;
     (void)unused;
     pthread_setname_np(pthread_self(), "usmpy-reclaim");
-    pthread_mutex_lock(&list.lock);
+    usm_mutex_lock(&list.lock);
     while (list.n != 0 || !list.stop) {
         if (list.n == 0) {
             usm_cond_wait_until(&list.changed, &list.lock, INT64_MAX);
@@ -82,7 +82,7 @@ static void *run(void *unused)
     }
     list.runs = false;
     pthread_cond_broadcast(&list.changed);
-    pthread_mutex_unlock(&list.lock);
+    usm_mutex_unlock(&list.lock);
     return NULL;
 }
 
@@ -101,32 +101,32 @@ static void start(void)
 void usm_reclaimer_put(usm_reclaimable *item)
 {
     item->since_ns = usm_clock_ns();
-    pthread_mutex_lock(&list.lock);
+    usm_mutex_lock(&list.lock);
     append(item);
     start();
     pthread_cond_broadcast(&list.changed);
-    pthread_mutex_unlock(&list.lock);
+    usm_mutex_unlock(&list.lock);
 }
 
 usm_reclaimable *usm_reclaimer_take(bool (*fits)(const usm_reclaimable *item, const void *argument),
                                     const void *argument)
 {
     usm_reclaimable *found = NULL;
-    pthread_mutex_lock(&list.lock);
+    usm_mutex_lock(&list.lock);
     for (usm_reclaimable **at = &list.first; *at != NULL && found == NULL; at = &(*at)->next) {
         if (fits(*at, argument)) {
             found = remove_at(at);
             break;
         }
     }
-    pthread_mutex_unlock(&list.lock);
+    usm_mutex_unlock(&list.lock);
     return found;
 }
 
 size_t usm_reclaimer_drain(void)
 {
     size_t nbytes = 0;
-    pthread_mutex_lock(&list.lock);
+    usm_mutex_lock(&list.lock);
     while (list.n != 0 || list.giving != 0) {
         if (list.n != 0) {
             size_t of_first = list.first->nbytes;
@@ -135,14 +135,14 @@ size_t usm_reclaimer_drain(void)
             usm_cond_wait_until(&list.changed, &list.lock, INT64_MAX);
         }
     }
-    pthread_mutex_unlock(&list.lock);
+    usm_mutex_unlock(&list.lock);
     return nbytes;
 }
 
 void usm_reclaimer_stop(void)
 {
     int64_t until = usm_clock_ns() + STOP_NS;
-    pthread_mutex_lock(&list.lock);
+    usm_mutex_lock(&list.lock);
     list.stop = true;
     if (list.ready) {
         pthread_cond_broadcast(&list.changed);
@@ -151,7 +151,7 @@ void usm_reclaimer_stop(void)
         usm_cond_wait_until(&list.changed, &list.lock, until);
     }
     list.stop = false; /* another interpreter of the process may begin */
-    pthread_mutex_unlock(&list.lock);
+    usm_mutex_unlock(&list.lock);
 }
 
 /*
@@ -161,12 +161,12 @@ void usm_reclaimer_stop(void)
 void usm_reclaimer_fork(usm_fork_phase phase)
 {
     if (phase == USM_FORK_PREPARE) {
-        pthread_mutex_lock(&list.lock);
+        usm_mutex_lock(&list.lock);
         return;
     }
     if (phase == USM_FORK_CHILD) {
         list.ready = list.runs = list.stop = false;
         list.giving = 0;
     }
-    pthread_mutex_unlock(&list.lock);
+    usm_mutex_unlock(&list.lock);
 }

@@ -22,18 +22,37 @@ void usm_expect_held(bool held)
     }
 }
 
-static _Thread_local int stripes;
+static _Thread_local int held[USM_LOCK_KINDS];
 
+void usm_count_lock(usm_lock_kind kind, int n)
+{
+    held[kind] += n;
+}
+
+static bool is_in(const usm_spinlock *lock, const usm_spinlock_stripe *stripes)
+{
+    return (uintptr_t)lock - (uintptr_t)stripes < USM_STRIPES * sizeof *stripes;
+}
+
+/* Not those of a backend. */
 void usm_count_stripe(const usm_spinlock *lock, int n)
 {
-    const char *first = (const char *)usm_spinlock_stripes;
-    stripes +=
-        (const char *)lock >= first && (const char *)lock < first + sizeof usm_spinlock_stripes ? n : 0;
+    held[USM_LOCK_HAZARD] += is_in(lock, usm_hazard_stripes) ? n : 0;
+    held[USM_LOCK_SPINLOCK] += is_in(lock, usm_spinlock_stripes) ? n : 0;
+}
+
+unsigned usm_locks_held(void)
+{
+    unsigned mask = 0;
+    for (int kind = 0; kind < USM_LOCK_KINDS; kind++) {
+        mask |= held[kind] != 0 ? 1u << kind : 0;
+    }
+    return mask;
 }
 
 void usm_expect_no_stripe(void)
 {
-    if (stripes != 0) {
+    if (held[USM_LOCK_SPINLOCK] != 0) {
         (void)fputs("usmpy: memory is asked for under a spinlock\n", stderr);
         abort();
     }
@@ -93,6 +112,7 @@ void usm_lock_wait(usm_lock *lock)
     while (atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0) {
         (void)syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
     }
+    USM_COUNT_LOCK(USM_LOCK_QUEUE, 1);
 }
 
 void usm_lock_wake(usm_lock *lock)
@@ -122,6 +142,7 @@ void usm_registry_lock(void)
 {
     if (registry_depth++ == 0) {
         pthread_mutex_lock(&registry);
+        USM_COUNT_LOCK(USM_LOCK_REGISTRY, 1);
     }
 }
 
@@ -129,6 +150,7 @@ void usm_registry_unlock(void)
 {
     USM_EXPECT_HELD(registry_depth > 0);
     if (--registry_depth == 0) {
+        USM_COUNT_LOCK(USM_LOCK_REGISTRY, -1);
         pthread_mutex_unlock(&registry);
     }
 }
@@ -163,7 +185,7 @@ void usm_sync_lock_all(void)
 {
     usm_hazard_lock(UINT64_MAX);
     for (int i = 0; i < USM_STRIPES; i++) {
-        pthread_mutex_lock(&leaves[i].mutex);
+        usm_mutex_lock(&leaves[i].mutex);
     }
     for (int i = 0; i < USM_STRIPES; i++) {
         usm_spinlock_take(&usm_spinlock_stripes[i].lock);
@@ -176,7 +198,7 @@ void usm_sync_unlock_all(void)
         usm_spinlock_give(&usm_spinlock_stripes[i].lock);
     }
     for (int i = USM_STRIPES - 1; i >= 0; i--) {
-        pthread_mutex_unlock(&leaves[i].mutex);
+        usm_mutex_unlock(&leaves[i].mutex);
     }
     usm_hazard_unlock(UINT64_MAX);
 }

@@ -66,17 +66,43 @@ void usm_expect_held(bool held);
 #endif
 
 /*
- * They count the spinlock stripes that a thread holds, and end the process where the core asks for memory
- * under one: other threads would spin for as long as the system takes to find it.
+ * They count the locks of the core that a thread holds, and end the process where the core asks for memory
+ * under a spinlock stripe (other threads would spin for as long as the system takes to find it), or calls
+ * what may block under any of them (core/device/rule.h).
  */
 #ifdef USM_TESTING
+typedef enum usm_lock_kind {
+    USM_LOCK_REGISTRY,
+    USM_LOCK_QUEUE,
+    USM_LOCK_HAZARD,
+    USM_LOCK_LEAF,
+    USM_LOCK_SPINLOCK,
+    USM_LOCK_KINDS
+} usm_lock_kind;
 struct usm_spinlock;
+void usm_count_lock(usm_lock_kind kind, int n);
 void usm_count_stripe(const struct usm_spinlock *lock, int n);
 void usm_expect_no_stripe(void); /* for heap.h only */
+unsigned usm_locks_held(void);   /* 1u << usm_lock_kind each, of the calling thread */
+#define USM_COUNT_LOCK(kind, n) usm_count_lock(kind, n)
 #define USM_COUNT_STRIPE(lock, n) usm_count_stripe(lock, n)
 #else
+#define USM_COUNT_LOCK(kind, n) ((void)0)
 #define USM_COUNT_STRIPE(lock, n) ((void)0)
 #endif
+
+/* The core's leaf mutexes: stripes, and those of threads and their lists. */
+static inline void usm_mutex_lock(pthread_mutex_t *mutex)
+{
+    pthread_mutex_lock(mutex);
+    USM_COUNT_LOCK(USM_LOCK_LEAF, 1);
+}
+
+static inline void usm_mutex_unlock(pthread_mutex_t *mutex)
+{
+    USM_COUNT_LOCK(USM_LOCK_LEAF, -1);
+    pthread_mutex_unlock(mutex);
+}
 
 /* The number becomes at least this one; it never falls, whatever other threads raise it to at the time. */
 static inline void usm_raise(_Atomic uint64_t *number, uint64_t least)
@@ -109,8 +135,10 @@ void usm_lock_wake(usm_lock *lock);
 static inline bool usm_lock_try(usm_lock *lock)
 {
     uint32_t is_free = 0;
-    return atomic_compare_exchange_strong_explicit(&lock->state, &is_free, 1, memory_order_acquire,
-                                                   memory_order_relaxed);
+    bool taken = atomic_compare_exchange_strong_explicit(&lock->state, &is_free, 1, memory_order_acquire,
+                                                         memory_order_relaxed);
+    USM_COUNT_LOCK(USM_LOCK_QUEUE, taken);
+    return taken;
 }
 
 static inline void usm_lock_take(usm_lock *lock)
@@ -124,6 +152,7 @@ static inline void usm_lock_give(usm_lock *lock)
 {
     uint32_t state = atomic_exchange_explicit(&lock->state, 0, memory_order_release);
     USM_EXPECT_HELD(state != 0);
+    USM_COUNT_LOCK(USM_LOCK_QUEUE, -1);
     if (__builtin_expect(state == 2, 0)) {
         usm_lock_wake(lock);
     }

@@ -7,14 +7,19 @@
  *   Thread  on which threads the core calls it. "Any" means several threads at once.
  *   Locks   which locks of the core the caller holds. "None" is a promise; "queue" is usm_queue.lock;
  *           "any" means that the entry may take no lock of the core but a leaf (core/base/sync.h).
- *   Blocks  what the entry may wait for. "No" means that it may call the driver, but waits for no work.
+ *   Blocks  what the entry may wait for, in one word, and then when or for how long:
+ *           never   for nothing: it may call the driver, but for calls that answer without waiting
+ *           driver  for the driver itself: its locks, a start, a compiler, a file
+ *           work    for tasks, too
+ *           Only entries that never block are called with the GIL or a lock of the core held, which builds
+ *           for tests check at every call (rule.h). A backend's own locks are its own affair.
  *   NULL    what the core does instead. Entries without this line are required.
  *
  * Rules for all of them:
  *   - A function that returns usm_status fills `error` exactly when it does not return USM_OK. `error` may be
  *     NULL, which usm_error_set and the like accept, but not in queue_create and queue_submit.
  *   - None may call Python or take the GIL. Only the function of usm_command.host does, on a thread of the
- *     queue. The caller has released the GIL around entries that block.
+ *     queue.
  *   - A call that failed has changed nothing.
  */
 #ifndef USM_CORE_BACKEND_H
@@ -79,42 +84,44 @@ typedef struct usm_native_facts {
 
 /*
  * The optional group of a backend whose driver objects other libraries use too: SYCL runtimes, PyOpenCL,
- * CuPy, PyTorch. Thread: any. Blocks: no. Locks: none, unless an entry says otherwise.
+ * CuPy, PyTorch. Thread: any. Locks: none, unless an entry says otherwise.
  */
 typedef struct usm_native_entries {
     /*
      * The driver's object behind a usm_device, usm_context, usm_queue or usm_event, which lives as long as
      * that object. Returns NULL for a queue that others cannot append to, and for an event of which the
      * driver knows nothing. One thread at a time asks for that of an event. Locks: the registry's, or none.
+     * Blocks: never.
      */
     void *(*handle)(usm_native what, const void *object);
     /*
      * Describes a context or queue of the driver, and takes no reference to it. USM_DRIVER, with the driver's
      * name, if the handle is none as far as the driver can tell; USM_VALUE if it is one that usmpy cannot
-     * use. Must not crash if it is no object of a driver at all.
+     * use. Must not crash if it is no object of a driver at all. Blocks: never.
      */
     usm_status (*inspect)(usm_native what, void *handle, usm_native_facts *facts, usm_error *error);
     /*
      * Adds a reference to a context or queue on behalf of another library (`more`), or drops a reference that
-     * another library added for usmpy. NULL: the driver does not count references.
+     * another library added for usmpy. Blocks: never. NULL: the driver does not count references.
      */
     void (*count)(usm_native what, void *handle, bool more);
     /*
      * Called about a foreign queue before anything is recorded: may this thread submit work that waits for
-     * these events? A refusal leaves no trace for later work. Locks: queue and hazards. NULL: it always may.
+     * these events? A refusal leaves no trace for later work. Locks: queue and hazards. Blocks: never.
+     * NULL: it always may.
      */
     usm_status (*admit)(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error);
     /*
      * Describes a stream of another library (stream.h). USM_DRIVER if it is none as far as the driver can
-     * tell, USM_VALUE if it belongs to another device. NULL: the backend has no streams that other libraries
-     * could name.
+     * tell, USM_VALUE if it belongs to another device. Blocks: never. NULL: the backend has no streams
+     * that other libraries could name.
      */
     usm_status (*stream_inspect)(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error);
     /*
      * Identifies a live stream; changes, as far as can be told, once the stream is destroyed. Computed
      * without the driver, which crashes when it is given a destroyed stream. `alive`: the caller knows
      * that the stream exists; the result is then 0 if the stream is being captured. Also 0 if there is no
-     * stream. NULL exactly where stream_inspect is.
+     * stream. Blocks: never. NULL exactly where stream_inspect is.
      */
     uint64_t (*stream_fingerprint)(usm_device *device, void *stream, bool alive);
 } usm_native_entries;
@@ -144,8 +151,7 @@ typedef struct usm_share_record {
  * the handle's format and its checks, one block a process for each handle (the exporter's own open gives its
  * block back), counts, and the order of tasks; core/share/memfd.c is such a group for memory of the host.
  * The place of every call is the same for one block in one process: that of its `create` or `open`. Thread:
- * any, several at once, also for one block, but `close` is the last call for it. Locks: none. The GIL may be
- * held where an entry does not block.
+ * any, several at once, also for one block, but `close` is the last call for it. Locks: none.
  */
 typedef struct usm_share_entries {
     uint32_t kinds; /* of memory that `create` makes: 1u << usm_kind each */
@@ -163,7 +169,7 @@ typedef struct usm_share_entries {
      * record, which serves all handles of the block: its descriptors become the core's, which gives every
      * handle duplicates, and closes them after `close`. *zeroed as in memory_allocate. USM_MEMORY as there;
      * USM_BUFFER, with the reason, where this machine cannot share such memory (a driver without the call, a
-     * sandbox that passes no descriptors). Blocks: yes.
+     * sandbox that passes no descriptors). Blocks: driver.
      */
     usm_status (*create)(usm_place *place, usm_shared_memory *memory, usm_share_record *record, bool *zeroed,
                          usm_error *error);
@@ -174,7 +180,7 @@ typedef struct usm_share_entries {
      * event a block, recorded again each time, is enough: an older handle then waits for more. `close`
      * releases it. Called for blocks that were opened here, too. `order` is zeros, and stays so where
      * that work has ended. USM_LATER: the driver cannot tell other processes, and the core waits as for NULL.
-     * Blocks: no.
+     * Blocks: never.
      *   NULL: the core waits, before it makes a handle, until all work on the block has ended.
      */
     usm_status (*signal)(usm_queue *queue, const usm_shared_memory *memory, uint8_t order[USM_SHARE_ORDER],
@@ -185,13 +191,13 @@ typedef struct usm_share_entries {
      * was opened is handed on with the record that it came with. `readonly`: the device must not write to the
      * memory, where the driver can forbid that. USM_VALUE, which says why, where the record is not of a block
      * of this size and kind, or the exporter has ended and the memory with it: nothing is mapped then.
-     * Blocks: yes.
+     * Blocks: driver.
      */
     usm_status (*open)(usm_place *place, const usm_share_record *record, bool readonly,
                        usm_shared_memory *memory, usm_error *error);
     /*
      * Lets this process write to a block that it opened with `readonly`; the pointer stays. May be called
-     * twice. Blocks: briefly. NULL: `open` never forbids writes.
+     * twice. Blocks: driver. NULL: `open` never forbids writes.
      */
     usm_status (*make_writable)(usm_place *place, const usm_shared_memory *memory, usm_error *error);
     /*
@@ -199,13 +205,13 @@ typedef struct usm_share_entries {
      * core calls it at every open, unless `order` is zeros, or the process that made the handle is this one
      * or has ended: then nothing is left to wait for. Then it submits a marker that accesses the block, so
      * that work of other queues is ordered, too. `queue_run_now` must not do that marker before the wait has
-     * ended. Blocks: no. NULL exactly where signal is NULL.
+     * ended. Blocks: never. NULL exactly where signal is NULL.
      */
     usm_status (*wait)(usm_queue *queue, const usm_shared_memory *memory,
                        const uint8_t order[USM_SHARE_ORDER], usm_error *error);
     /*
      * Gives back a block that was created or opened here. All work of this process on it has ended; that of
-     * others may not have. Thread: also one of a queue. Blocks: no, but for the driver's own call.
+     * others may not have. Thread: also one of a queue. Blocks: driver; never without has_driver.
      */
     void (*close)(usm_place *place, const usm_shared_memory *memory);
 } usm_share_entries;
@@ -233,7 +239,7 @@ typedef struct usm_backend {
     /*
      * A driver is behind the backend, which may wait for its own locks or for work where memory is allocated
      * and where objects are created or end: the core then calls these entries without the GIL, the ends on
-     * the thread of core/base/reclaimer.h.
+     * the thread of core/base/reclaimer.h. Without a driver they never block.
      */
     bool has_driver;
 
@@ -247,7 +253,7 @@ typedef struct usm_backend {
      * Called once a process, before every other entry but `fork`. USM_UNAVAILABLE where there is no library
      * or no device: the text says what was tried and what to install. Every other failure means that the
      * driver is broken.
-     *   Thread: the first that needs the backend. Locks: the registry's. Blocks: yes, for long.
+     *   Thread: the first that needs the backend. Locks: the registry's. Blocks: driver, for long.
      */
     usm_status (*start)(usm_device ***devices, size_t *n_devices, usm_error *error);
 
@@ -255,7 +261,7 @@ typedef struct usm_backend {
      * Fills `info`, and where the backend needs one `native`, of `n` partitions of `units` compute units
      * each. The core has made them (usm_device_new), set parent, partition and index, and checked `units`;
      * they are immortal on success, and freed on failure.
-     *   Thread: any. Locks: the registry's. Blocks: no. NULL: USM_VALUE, the device cannot be partitioned.
+     *   Thread: any. Locks: the registry's. Blocks: never. NULL: USM_VALUE, the device cannot be partitioned.
      */
     usm_status (*device_partition)(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
                                    usm_error *error);
@@ -271,20 +277,21 @@ typedef struct usm_backend {
     /*
      * Sets context->native: to a new driver's context, or to context->foreign, which was inspected, with a
      * reference to it.
-     *   Thread: any. Locks: none. Blocks: yes. NULL: contexts have no driver part.
+     *   Thread: any. Locks: none. Blocks: driver; never without has_driver.
+     *   NULL: contexts have no driver part.
      */
     usm_status (*context_create)(usm_context *context, usm_error *error);
     /*
      * Releases context->native. No memory, program, queue or event of the context is left.
-     *   Thread: any, also one of the driver or of a queue. Locks: none. Blocks: briefly.
-     *   NULL: there is nothing to release.
+     *   Thread: any, also one of the driver or of a queue. Locks: none.
+     *   Blocks: driver; never without has_driver. NULL: there is nothing to release.
      */
     void (*context_destroy)(usm_context *context);
     /*
      * The interpreter has ended. Gives the driver back what it has of a default context and of its cached
      * queues, unless memory, a program or pending work still needs it. The structs stay. Returns false if
      * nothing was given back.
-     *   Thread: the one that ends the interpreter. Locks: none. Blocks: for a second or so at most.
+     *   Thread: the one that ends the interpreter. Locks: none. Blocks: work, for a second or so at most.
      *   NULL: the driver keeps the parts of default contexts until the process ends.
      */
     bool (*context_close)(usm_context *context);
@@ -293,27 +300,26 @@ typedef struct usm_backend {
      * Allocates nbytes > 0 bytes, aligned to 64 at least and to 256 from 4 KiB on. *zeroed says that the
      * block is known to hold zeros. USM_MEMORY when the driver has no more: the core then gives back spare
      * blocks and calls again.
-     *   Thread: any, with has_driver one without the GIL. Locks: none. Blocks: yes with has_driver, else no.
+     *   Thread: any. Locks: none. Blocks: work; never without has_driver.
      */
     usm_status (*memory_allocate)(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                   void **out, bool *zeroed, usm_error *error);
     /*
      * Frees a block; nbytes as at allocation. All work on it has ended.
-     *   Thread: any, also one of the driver or of a queue; for the kinds in device->info.frees_wait one
-     *   without the GIL (core/tasks/reclaim.h). Locks: none. Blocks: for those kinds, until the driver has no
-     *   work on the device; else no.
+     *   Thread: any, also one of the driver or of a queue. Locks: none. Blocks: work, until the driver has
+     *   none on the device; never for kinds that are not in device->info.frees_wait.
      */
     void (*memory_free)(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                         size_t nbytes);
     /*
      * Makes the driver return the freed memory that it keeps for later allocations to the system.
-     *   Thread: any. Locks: none. Blocks: until frees that were enqueued have taken place.
+     *   Thread: any. Locks: none. Blocks: work, until frees that were enqueued have taken place.
      *   NULL: the driver keeps no freed memory.
      */
     void (*memory_trim)(usm_device *device);
     /*
      * Says what the driver knows about a pointer.
-     *   Thread: any. Locks: none. Blocks: no. NULL: the backend can use any pointer of the process (host).
+     *   Thread: any. Locks: none. Blocks: never. NULL: the backend can use any pointer of the process (host).
      */
     usm_status (*memory_query)(usm_context *context, const void *pointer, usm_pointer_info *info,
                                usm_error *error);
@@ -321,7 +327,7 @@ typedef struct usm_backend {
      * What memory of this kind, allocated in the place `memory`, is to commands of `user`, another place of
      * the same backend. The core calls it through usm_connection (connection.h), which answers for a place's
      * own memory and for memory of other backends.
-     *   Thread: any. Locks: none. Blocks: on the first call for a pair of devices.
+     *   Thread: any. Locks: none. Blocks: driver, on the first call for a pair of devices.
      *   NULL: UNIFIED for memory of the same context, and on a device with has_usm_system for all memory that
      *   the host reads; NONE for other memory.
      */
@@ -330,13 +336,14 @@ typedef struct usm_backend {
     /*
      * Sets queue->native: to a new driver's queue with the queue's properties, or to queue->foreign, which
      * was inspected, with a reference to it. May set queue->worker, else the core makes one.
-     *   Thread: any. Locks: none. Blocks: yes. NULL: queues have no driver part.
+     *   Thread: any. Locks: none. Blocks: driver; never without has_driver.
+     *   NULL: queues have no driver part.
      */
     usm_status (*queue_create)(usm_queue *queue, usm_error *error);
     /*
      * Releases queue->native; the core releases queue->worker after it. No work is pending.
-     *   Thread: any, also one of the driver or the queue's own worker. Locks: none. Blocks: briefly.
-     *   NULL: there is nothing to release.
+     *   Thread: any, also one of the driver or the queue's own worker. Locks: none.
+     *   Blocks: driver; never without has_driver. NULL: there is nothing to release.
      */
     void (*queue_destroy)(usm_queue *queue);
 
@@ -346,7 +353,7 @@ typedef struct usm_backend {
      * within tens of microseconds, must not run foreign code, and cannot fail. Never true for a point in the
      * order of a shared queue, in which others may have work. Thread: the submitting one. Locks: queue and
      * hazards; for the host's own queues only the hazards, and the queue is then idle (usm_queue_begin_now).
-     * Blocks: no. NULL: never.
+     * Blocks: never. NULL: it never does.
      */
     bool (*queue_run_now)(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
 
@@ -363,7 +370,7 @@ typedef struct usm_backend {
      *     once all links have ended (USM_FOLLOWED; it is not).
      *   Else: nothing was enqueued, and the error is filled.
      *   Thread: the submitting one or, for a late command, the one that ended its last link, which may be the
-     *   watching thread. Locks: queue. Blocks: no.
+     *   watching thread. Locks: queue. Blocks: never.
      */
     usm_status (*queue_submit)(usm_queue *queue, usm_event *event, const usm_command *command,
                                usm_error *error);
@@ -371,7 +378,7 @@ typedef struct usm_backend {
     /*
      * Ends the tasks that the driver has ended, by usm_completion_end, which calls event_result; returns true
      * if the driver has more tasks of the queue. Leaves a graph capture alone.
-     *   Thread: any, also the watching thread, and one in a forked child. Locks: none. Blocks: no.
+     *   Thread: any, also the watching thread, and one in a forked child. Locks: none. Blocks: never.
      *   NULL: no task is ever in a driver.
      */
     bool (*queue_poll)(usm_queue *queue);
@@ -381,13 +388,14 @@ typedef struct usm_backend {
      * to take longer than `budget_ns`, or longer than this pays; later where an expectation was wrong, since
      * nothing can interrupt a wait in the driver. With a budget below 10 us the caller holds the GIL: no task
      * may run here, and the thread must not sleep or yield.
-     *   Thread: any. Locks: none. Blocks: as above; may end any events. NULL: the thread sleeps at once.
+     *   Thread: any. Locks: none. Blocks: work, as above; never with such a budget. May end any events.
+     *   NULL: the thread sleeps at once.
      */
     void (*event_wait)(usm_event *event, int64_t budget_ns);
     /*
      * A thread sleeps until the task ends, and queue_poll is called often: from now on the driver must be
      * able to tell the end of this task from that of later ones. Called once usm_event_in_driver is true;
-     * ends no event. Thread: any. Locks: any. Blocks: no. NULL: the driver can tell in any case.
+     * ends no event. Thread: any. Locks: any. Blocks: never. NULL: the driver can tell in any case.
      */
     void (*event_watch)(usm_event *event);
     /*
@@ -395,47 +403,48 @@ typedef struct usm_backend {
      * profiled, and returns how the task ended. If event->cause is set the task fails in any case, and its
      * effects do not count. USM_LATER: the driver has taken the task once more, and it has not ended. Called
      * once for each end.
-     *   Thread: any. Locks: none. Blocks: no. NULL exactly where queue_poll is.
+     *   Thread: any. Locks: none. Blocks: never. NULL exactly where queue_poll is.
      */
     usm_status (*event_result)(usm_event *event, usm_error *error);
     /*
      * Has the driver begun with a task whose state is SUBMITTED?
-     *   Thread: any. Locks: none. Blocks: no. NULL: the state stays SUBMITTED until the end.
+     *   Thread: any. Locks: none. Blocks: never. NULL: the state stays SUBMITTED until the end.
      */
     bool (*event_is_running)(usm_event *event);
     /*
      * Releases the driver part of an event that has ended or was refused; the core frees the struct.
-     *   Thread: any. Locks: any. Blocks: no. NULL: there is nothing to release.
+     *   Thread: any. Locks: any. Blocks: never. NULL: there is nothing to release.
      */
     void (*event_destroy)(usm_event *event);
 
     /*
      * Builds, and sets program->native and, where it can, program->kernels. *log is NULL at the call; on
      * USM_BUILD the entry may set it to a malloc'd text.
-     *   Thread: any. Locks: none. Blocks: yes, for long. NULL: the backend takes no programs.
+     *   Thread: any. Locks: none. Blocks: driver, for long. NULL: the backend takes no programs.
      */
     usm_status (*program_build)(usm_program *program, const usm_program_source *source, char **log,
                                 usm_error *error);
     /*
      * Releases program->native; no kernel of it is left.
-     *   Thread: any. Locks: none. Blocks: briefly. NULL exactly where program_build is.
+     *   Thread: any. Locks: none. Blocks: driver; never without has_driver.
+     *   NULL exactly where program_build is.
      */
     void (*program_destroy)(usm_program *program);
     /*
      * The built program as one malloc'd block, which the caller frees.
-     *   Thread: any. Locks: none. Blocks: briefly. NULL: there is no such form.
+     *   Thread: any. Locks: none. Blocks: driver. NULL: there is no such form.
      */
     usm_status (*program_binary)(usm_program *program, void **out, size_t *size, usm_error *error);
     /*
      * Sets kernel->native, the parameters (usm_kernel_set_parameters), and the library of a built-in kernel
      * that has one. USM_INDEX: no such kernel.
-     *   Thread: any. Locks: none. Blocks: briefly, but for long where a library is opened. NULL exactly where
-     *   program_build is.
+     *   Thread: any. Locks: none. Blocks: driver, for long where a library is opened; never without
+     *   has_driver. NULL exactly where program_build is.
      */
     usm_status (*kernel_create)(usm_kernel *kernel, const char *name, usm_error *error);
     /*
      * Releases kernel->native; launches of it may still run.
-     *   Thread: any. Locks: any. Blocks: no. NULL: there is nothing to release.
+     *   Thread: any. Locks: any. Blocks: never. NULL: there is nothing to release.
      */
     void (*kernel_destroy)(usm_kernel *kernel);
 
@@ -444,7 +453,8 @@ typedef struct usm_backend {
      * locked). PARENT: unlock. CHILD: unlock, and forget threads that do not exist here; the core then fails
      * pending events. A driver that cannot go on in a child marks itself (usm_fork_guard): its later calls
      * return USM_FORKED.
-     *   Thread: the one that forks. Locks: the registry's. Blocks: for the locks. NULL: nothing to do.
+     *   Thread: the one that forks. Locks: the registry's. Blocks: never, since those are held for a few
+     *   steps. NULL: nothing to do.
      */
     void (*fork)(usm_fork_phase phase);
 } usm_backend;

@@ -4,6 +4,7 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/base/sync.h"
+#include "rule.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static usm_context *find(const usm_backend *backend, void *handle)
     for (int any = 0; any < 2; any++) {
         for (usm_context *context = all_contexts; context != NULL; context = context->next) {
             if (context->backend == backend && (any != 0 || context->is_default) &&
-                backend->native->handle(USM_NATIVE_CONTEXT, context) == handle &&
+                USM_CALL(backend->native, handle)(USM_NATIVE_CONTEXT, context) == handle &&
                 usm_refcount_up_unless_zero(&context->refs)) {
                 return context;
             }
@@ -44,7 +45,9 @@ static usm_status create(const usm_backend *backend, usm_device **devices, size_
     context->devices = devices;
     context->n_devices = n_devices;
     context->foreign = foreign;
-    usm_status status = backend->context_create != NULL ? backend->context_create(context, error) : USM_OK;
+    usm_status status = backend->context_create != NULL
+                            ? USM_CALL_IF(backend->has_driver, backend, context_create)(context, error)
+                            : USM_OK;
     if (status != USM_OK) {
         free(devices);
         free(context);
@@ -125,7 +128,7 @@ usm_status usm_context_adopt(const usm_backend *backend, void *handle, usm_conte
     if (*out != NULL) {
         return USM_OK;
     }
-    usm_status status = backend->native->inspect(USM_NATIVE_CONTEXT, handle, &facts, error);
+    usm_status status = USM_CALL(backend->native, inspect)(USM_NATIVE_CONTEXT, handle, &facts, error);
     if (status == USM_OK) {
         status = known_devices(backend, &facts, &devices, error);
     }
@@ -173,7 +176,7 @@ static void destroy(usm_context *context)
 {
     usm_places_destroy(context);
     if (context->backend->context_destroy != NULL) {
-        context->backend->context_destroy(context);
+        USM_CALL_IF(context->backend->has_driver, context->backend, context_destroy)(context);
     }
     usm_keep_drop(context->keeps);
     free(context->devices);
@@ -268,7 +271,7 @@ static void unlist(usm_context *context)
 static void close_default(usm_context *context)
 {
     usm_places_trim(context);
-    if (context->backend->context_close(context)) {
+    if (USM_CALL(context->backend, context_close)(context)) {
         usm_registry_lock();
         unlist(context);
         usm_registry_unlock();

@@ -3,6 +3,7 @@
 #include "core/base/heap.h"
 #include "core/base/sync.h"
 #include "registry.h"
+#include "rule.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -116,7 +117,7 @@ static usm_status make_parts(usm_device *device, uint32_t units, size_t n, usm_d
     }
     if (status == USM_OK) {
         status = device->backend->device_partition != NULL
-                     ? device->backend->device_partition(device, units, n, parts, error)
+                     ? USM_CALL(device->backend, device_partition)(device, units, n, parts, error)
                      : usm_error_set(error, USM_VALUE, "%s cannot be partitioned", device->info.name);
     }
     if (status != USM_OK) {
@@ -160,7 +161,7 @@ usm_status usm_device_partition(usm_device *device, uint32_t units, usm_device *
 
 static bool is_native(const usm_device *device, const void *handle)
 {
-    return device->backend->native->handle(USM_NATIVE_DEVICE, device) == handle;
+    return USM_CALL(device->backend->native, handle)(USM_NATIVE_DEVICE, device) == handle;
 }
 
 /* Registry lock held. A part that is its whole has its handle: parts of the whole come before parts of it. */

@@ -1,6 +1,7 @@
 #include "registry.h"
 
 #include "core/base/sync.h"
+#include "rule.h"
 
 #include <dlpack/dlpack.h>
 #include <stdio.h>
@@ -94,7 +95,7 @@ static void start(slot *slot)
     }
     report->environment = report->backend->environment;
     report->libraries = report->backend->libraries;
-    usm_status status = report->backend->start(&report->devices, &report->n_devices, &error);
+    usm_status status = USM_CALL(report->backend, start)(&report->devices, &report->n_devices, &error);
     if (status == USM_OK) {
         number(report);
         return;
@@ -164,7 +165,7 @@ void usm_backends_fork(usm_fork_phase phase)
         if (backend == HOST_BACKEND ||
             (backend != NULL && atomic_load_explicit(&slots[i].started, memory_order_acquire))) {
             if (backend->fork != NULL) {
-                backend->fork(phase);
+                USM_CALL(backend, fork)(phase);
             }
         }
     }
@@ -177,7 +178,8 @@ static usm_device *device_of(usm_device *device, const void *pointer)
     usm_pointer_info info = {.device = NULL};
     if (pointer == NULL || device->backend->memory_query == NULL ||
         usm_context_default(device, &context, NULL) != USM_OK ||
-        device->backend->memory_query(context, pointer, &info, NULL) != USM_OK || info.device == NULL) {
+        USM_CALL(device->backend, memory_query)(context, pointer, &info, NULL) != USM_OK ||
+        info.device == NULL) {
         return device;
     }
     return info.device;
@@ -203,7 +205,7 @@ static answer shows(usm_device *device, const void *pointer)
         return NO;
     }
     if (device->backend->memory_query == NULL ||
-        device->backend->memory_query(context, pointer, &info, NULL) != USM_OK) {
+        USM_CALL(device->backend, memory_query)(context, pointer, &info, NULL) != USM_OK) {
         return UNKNOWN;
     }
     return info.device == device ? YES : info.asked ? NO : UNKNOWN;

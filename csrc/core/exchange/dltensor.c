@@ -2,7 +2,7 @@
 
 #include "core/base/heap.h"
 #include "core/base/live.h"
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 #include "core/tasks/alloc_stream.h"
 #include "core/trace/trace.h"
 
@@ -42,8 +42,9 @@ static void end_export(usm_alloc *alloc, void *stream, uint64_t fingerprint, voi
          * this moment, where the driver can tell that.
          */
         usm_device *device = alloc->place->device;
-        bool alive = stream == USM_STREAM_LEGACY || stream == USM_STREAM_PER_THREAD ||
-                     device->backend->native->stream_fingerprint(device, stream, false) == fingerprint;
+        bool alive =
+            stream == USM_STREAM_LEGACY || stream == USM_STREAM_PER_THREAD ||
+            USM_CALL(device->backend->native, stream_fingerprint)(device, stream, false) == fingerprint;
         (void)usm_alloc_stream_retain(alloc, USM_READ_WRITE, device, alive ? stream : USM_STREAM_ALL, NULL);
     }
     free(block);
@@ -70,7 +71,7 @@ static uint64_t fingerprint_of(const usm_alloc *alloc, void **stream)
     if (*stream == NULL || *stream == USM_STREAM_LEGACY || *stream == USM_STREAM_PER_THREAD) {
         return 0;
     }
-    uint64_t fingerprint = device->backend->native->stream_fingerprint(device, *stream, true);
+    uint64_t fingerprint = USM_CALL(device->backend->native, stream_fingerprint)(device, *stream, true);
     if (fingerprint == 0) {
         *stream = NULL;
     }

@@ -1,6 +1,7 @@
 #include "native.h"
 
 #include "core/device/registry.h"
+#include "core/device/rule.h"
 
 #include <string.h>
 
@@ -16,21 +17,21 @@ bool usm_backend_knows_memory(const usm_backend *backend)
 
 void *usm_native_handle(const usm_backend *backend, usm_native what, const void *object)
 {
-    return backend->native == NULL ? NULL : backend->native->handle(what, object);
+    return backend->native == NULL ? NULL : USM_CALL(backend->native, handle)(what, object);
 }
 
 void *usm_native_event(usm_event *event)
 {
     const usm_backend *backend = event->queue->backend;
     return usm_backend_has_streams(backend) && usm_event_in_driver(event)
-               ? backend->native->handle(USM_NATIVE_EVENT, event)
+               ? USM_CALL(backend->native, handle)(USM_NATIVE_EVENT, event)
                : NULL;
 }
 
 void usm_native_count(const usm_backend *backend, usm_native what, void *handle, bool more)
 {
     if (backend->native != NULL && backend->native->count != NULL) {
-        backend->native->count(what, handle, more);
+        USM_CALL(backend->native, count)(what, handle, more);
     }
 }
 
@@ -43,13 +44,13 @@ usm_status usm_native_device(const usm_backend *backend, void *queue, usm_device
         *out = report->devices[0];
         return USM_OK;
     }
-    usm_status status = backend->native->inspect(USM_NATIVE_QUEUE, queue, &facts, error);
+    usm_status status = USM_CALL(backend->native, inspect)(USM_NATIVE_QUEUE, queue, &facts, error);
     return status == USM_OK ? usm_device_adopt(backend, facts.device, out, error) : status;
 }
 
 usm_status usm_stream_inspect(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error)
 {
-    return device->backend->native->stream_inspect(device, stream, facts, error);
+    return USM_CALL(device->backend->native, stream_inspect)(device, stream, facts, error);
 }
 
 usm_status usm_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
@@ -58,5 +59,5 @@ usm_status usm_memory_query(usm_context *context, const void *pointer, usm_point
     *info = (usm_pointer_info){.device = NULL};
     return context->backend->memory_query == NULL
                ? USM_OK
-               : context->backend->memory_query(context, pointer, info, error);
+               : USM_CALL(context->backend, memory_query)(context, pointer, info, error);
 }

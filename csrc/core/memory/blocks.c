@@ -24,7 +24,7 @@ void usm_blocks_add(usm_alloc *alloc)
 {
     usm_leaf *leaf = usm_leaf_of(&root);
     usm_alloc **at = &root, **lower = &alloc->tree.lower, **higher = &alloc->tree.higher;
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     while (*at != NULL && rank(*at) >= rank(alloc)) {
         at = is_before(alloc, *at) ? &(*at)->tree.lower : &(*at)->tree.higher;
     }
@@ -42,14 +42,14 @@ void usm_blocks_add(usm_alloc *alloc)
         }
     }
     *lower = *higher = NULL;
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
 }
 
 void usm_blocks_remove(usm_alloc *alloc)
 {
     usm_leaf *leaf = usm_leaf_of(&root);
     usm_alloc **at = &root;
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     while (*at != alloc) {
         at = is_before(alloc, *at) ? &(*at)->tree.lower : &(*at)->tree.higher;
     }
@@ -66,14 +66,14 @@ void usm_blocks_remove(usm_alloc *alloc)
         }
     }
     *at = lower != NULL ? lower : higher;
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
 }
 
 bool usm_blocks_find(const void *pointer, usm_block *block)
 {
     usm_leaf *leaf = usm_leaf_of(&root);
     const usm_alloc *best = NULL;
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     for (const usm_alloc *at = root; at != NULL;) {
         if ((uintptr_t)at->pointer <= (uintptr_t)pointer) {
             best = at;
@@ -93,6 +93,6 @@ bool usm_blocks_find(const void *pointer, usm_block *block)
             block->kind = (usm_kind)best->kind;
         }
     }
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
     return found;
 }

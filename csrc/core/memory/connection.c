@@ -1,4 +1,5 @@
 #include "connection.h"
+#include "core/device/rule.h"
 
 usm_memory_connection usm_connection(const usm_place *memory, usm_kind kind, const usm_place *user)
 {
@@ -7,7 +8,7 @@ usm_memory_connection usm_connection(const usm_place *memory, usm_kind kind, con
         return USM_CONNECTION_UNIFIED;
     }
     if (backend->memory_connection != NULL && memory->context->backend == backend) {
-        return backend->memory_connection(memory, kind, user);
+        return USM_CALL(backend, memory_connection)(memory, kind, user);
     }
     bool reaches = memory->context == user->context ||
                    (user->device->info.has_usm_system && usm_place_host_reads(memory, kind));

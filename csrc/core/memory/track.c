@@ -42,13 +42,13 @@ void usm_track_begin(usm_alloc *alloc)
         .where = place_hook != NULL ? place_hook() : NULL,
     };
     usm_leaf *leaf = usm_leaf_of(&ring);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     tracked->next = &ring;
     tracked->previous = ring.previous;
     ring.previous->next = tracked;
     ring.previous = tracked;
     n_tracked++;
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
     alloc->tracked = tracked;
 }
 
@@ -57,11 +57,11 @@ void usm_track_end(usm_alloc *alloc)
     usm_tracked *tracked = alloc->tracked;
     alloc->tracked = NULL;
     usm_leaf *leaf = usm_leaf_of(&ring);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     tracked->previous->next = tracked->next;
     tracked->next->previous = tracked->previous;
     n_tracked--;
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
     free(tracked->info.where);
     free(tracked);
 }
@@ -71,7 +71,7 @@ usm_status usm_track_list(usm_tracked_info **out, size_t *n, usm_error *error)
     usm_leaf *leaf = usm_leaf_of(&ring);
     bool enough = true;
     size_t i = 0;
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     usm_tracked_info *list = usm_malloc((n_tracked + 1) * sizeof *list);
     enough = list != NULL;
     for (usm_tracked *at = ring.next; enough && at != &ring; at = at->next, i++) {
@@ -85,7 +85,7 @@ usm_status usm_track_list(usm_tracked_info **out, size_t *n, usm_error *error)
             }
         }
     }
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
     if (!enough) {
         usm_track_list_free(list, i);
         return usm_error_memory(error, (i + 1) * sizeof *list, "a list of allocations");

@@ -4,7 +4,7 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/base/sync.h"
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 #include "signature.h"
 #include "spirv.h"
 
@@ -39,7 +39,7 @@ static void free_program(usm_program *program)
 /* Destroys a program without a reference, with its native part. */
 static void destroy(usm_program *program)
 {
-    program->backend->program_destroy(program);
+    USM_CALL_IF(program->backend->has_driver, program->backend, program_destroy)(program);
     free_program(program);
 }
 
@@ -193,7 +193,7 @@ usm_status usm_program_create(usm_place *place, const usm_program_source *source
     usm_live_add(USM_LIVE_PROGRAM, 1);
     usm_status status = keep_facts(program, source, error);
     if (status == USM_OK) {
-        status = backend->program_build(program, source, log, error);
+        status = USM_CALL(backend, program_build)(program, source, log, error);
     }
     if (status != USM_OK) {
         free_program(program);
@@ -239,13 +239,13 @@ usm_status usm_program_binary(usm_program *program, void **out, size_t *size, us
         return usm_error_driver(error, USM_DRIVER, program->backend->name, 0, "",
                                 "programs of the backend %s have no binary form", program->backend->name);
     }
-    return program->backend->program_binary(program, out, size, error);
+    return USM_CALL(program->backend, program_binary)(program, out, size, error);
 }
 
 static void destroy_native(usm_kernel *kernel)
 {
     if (kernel->program->backend->kernel_destroy != NULL) {
-        kernel->program->backend->kernel_destroy(kernel);
+        USM_CALL(kernel->program->backend, kernel_destroy)(kernel);
     }
 }
 
@@ -258,7 +258,8 @@ usm_status usm_kernel_create(usm_program *program, const char *name, usm_kernel 
     usm_refcount_init(&kernel->refs, 1);
     kernel->program = usm_program_retain(program);
     void *held = program->backend->has_driver ? usm_detach() : NULL; /* it may load the kernel */
-    usm_status status = program->backend->kernel_create(kernel, name, error);
+    usm_status status =
+        USM_CALL_IF(program->backend->has_driver, program->backend, kernel_create)(kernel, name, error);
     usm_attach(held);
     if (status == USM_OK && program->signatures != NULL) {
         status = usm_signature_apply(kernel, program->signatures, error);

@@ -99,18 +99,18 @@ static bool read_maker(maker *out)
 static usm_status set_maker(usm_share_handle *handle, usm_error *error)
 {
     usm_leaf *leaf = usm_leaf_of(&this_process);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     maker own = this_process;
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
     if (own.process != getpid()) {
         if (!read_maker(&own)) {
             return usm_error_set(error, USM_MEMORY,
                                  "cannot read in /proc what a handle says of its process: %s",
                                  strerror(errno));
         }
-        pthread_mutex_lock(&leaf->mutex);
+        usm_mutex_lock(&leaf->mutex);
         this_process = own;
-        pthread_mutex_unlock(&leaf->mutex);
+        usm_mutex_unlock(&leaf->mutex);
     }
     memcpy(handle->boot, own.boot, sizeof handle->boot);
     handle->process = own.process;

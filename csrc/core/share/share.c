@@ -2,6 +2,7 @@
 
 #include "core/base/heap.h"
 #include "core/device/registry.h"
+#include "core/device/rule.h"
 #include "core/memory/blocks.h"
 #include "core/memory/pool.h"
 #include "core/memory/usage.h"
@@ -46,7 +47,7 @@ static usm_share *share_of(usm_alloc *alloc)
 static pthread_mutex_t *lock(void)
 {
     pthread_mutex_t *mutex = &usm_leaf_of(&all)->mutex;
-    pthread_mutex_lock(mutex);
+    usm_mutex_lock(mutex);
     return mutex;
 }
 
@@ -75,7 +76,8 @@ static usm_status find_entries(usm_place **place, usm_kind kind, const usm_share
 /* Closes what the lock no longer finds. */
 static void destroy(USM_TAKES usm_share *share)
 {
-    share->entries->close(share->place, &share->memory);
+    USM_CALL_IF(share->place->context->backend->has_driver, share->entries, close)
+    (share->place, &share->memory);
     usm_descriptors_close(share->record.descriptors, share->record.n_descriptors);
     if (share->created) {
         usm_pool_end_use(share->place->pools[share->memory.kind], share->memory.nbytes);
@@ -134,7 +136,7 @@ static void ask(usm_share *list)
             closed = share;
         }
     }
-    pthread_mutex_unlock(mutex);
+    usm_mutex_unlock(mutex);
     for (usm_share *next; closed != NULL; closed = next) {
         next = closed->next;
         usm_context *context = closed->place->context;
@@ -151,13 +153,13 @@ size_t usm_share_sweep(void)
     for (usm_share *share = all; share != NULL; share = share->next) {
         begin_asking(share, &asked);
     }
-    pthread_mutex_unlock(mutex);
+    usm_mutex_unlock(mutex);
     ask(asked);
     mutex = lock();
     for (const usm_share *share = all; share != NULL; share = share->next) {
         lent += share->alloc == NULL && is_lent(share);
     }
-    pthread_mutex_unlock(mutex);
+    usm_mutex_unlock(mutex);
     return lent;
 }
 
@@ -176,7 +178,7 @@ static void end_alloc(void *owner)
     } else {
         unlist(share);
     }
-    pthread_mutex_unlock(mutex);
+    usm_mutex_unlock(mutex);
     ask(asked);
     if (!lent) {
         destroy(share);
@@ -223,7 +225,7 @@ static usm_status create_block(usm_share *share, usm_error *error)
     size_t asked = memory->nbytes;
     usm_status status = usm_alloc_admit(share->place, memory->kind, asked, error);
     if (status == USM_OK) {
-        status = share->entries->create(share->place, memory, &share->record, &zeroed, error);
+        status = USM_CALL(share->entries, create)(share->place, memory, &share->record, &zeroed, error);
         if (status != USM_OK) {
             usm_usage_give(share->place, asked);
         } else if (memory->nbytes > asked) { /* whole pages: these may exceed the limit */
@@ -278,7 +280,7 @@ usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_
     pthread_mutex_t *mutex = lock();
     share->next = all;
     all = share;
-    pthread_mutex_unlock(mutex);
+    usm_mutex_unlock(mutex);
     return USM_OK;
 }
 
@@ -294,7 +296,7 @@ static usm_status add_pipe(usm_share *share, int *out, usm_error *error)
     pthread_mutex_t *mutex = lock();
     begin_asking(share, &asked);
     usm_pipes_append(&share->pipes, pipe);
-    pthread_mutex_unlock(mutex);
+    usm_mutex_unlock(mutex);
     ask(asked);
     return USM_OK;
 }
@@ -338,7 +340,7 @@ static usm_status signal_openers(usm_share *share, usm_alloc *alloc, uint8_t *or
         status = usm_event_wait(event, INT64_MAX, poll, argument, error);
     }
     if (status == USM_OK) {
-        status = share->entries->signal(queue, &share->memory, order, error);
+        status = USM_CALL(share->entries, signal)(queue, &share->memory, order, error);
     }
     if (status == USM_LATER) {
         status = usm_event_wait(event, INT64_MAX, poll, argument, error);
@@ -429,7 +431,7 @@ usm_alloc *usm_share_find(const usm_share_handle *handle)
     usm_share *lent;
     pthread_mutex_t *mutex = lock();
     usm_alloc *alloc = find(handle, &lent);
-    pthread_mutex_unlock(mutex);
+    usm_mutex_unlock(mutex);
     return alloc;
 }
 
@@ -461,7 +463,7 @@ static usm_status open_block(usm_place *place, const usm_share_handle *handle, c
         return status;
     }
     record->n_descriptors = handle->n_descriptors;
-    status = entries->open(place, record, readonly, &share->memory, error);
+    status = USM_CALL(entries, open)(place, record, readonly, &share->memory, error);
     if (status != USM_OK) {
         usm_descriptors_close(record->descriptors, record->n_descriptors);
         free(share);
@@ -494,7 +496,7 @@ static usm_status open_and_list(usm_place *place, const usm_share_handle *handle
         share->next = all;
         all = share;
     }
-    pthread_mutex_unlock(mutex);
+    usm_mutex_unlock(mutex);
     if (*out == NULL) {
         *out = alloc;
     } else {
@@ -522,7 +524,7 @@ static usm_status revive(usm_place *place, const usm_share_handle *handle, USM_G
         alloc->pointer = lent->memory.pointer;
         own(lent, alloc);
     }
-    pthread_mutex_unlock(mutex);
+    usm_mutex_unlock(mutex);
     if (revived) {
         usm_blocks_add(alloc);
         usm_context_release(place->context); /* of the earlier allocation's end */
@@ -542,7 +544,7 @@ static usm_status acquire(usm_place *place, const usm_share_handle *handle, cons
         usm_share *lent;
         pthread_mutex_t *mutex = lock();
         *out = find(handle, &lent);
-        pthread_mutex_unlock(mutex);
+        usm_mutex_unlock(mutex);
         if (*out == NULL) {
             status = lent != NULL ? revive(place, handle, out, error)
                                   : open_and_list(place, handle, descriptors, readonly, out, error);
@@ -566,7 +568,7 @@ static usm_status follow_exporter(usm_share *share, usm_alloc *alloc, const usm_
     }
     usm_status status = usm_place_queue(share->place, &queue, error);
     if (status == USM_OK) {
-        status = share->entries->wait(queue, &share->memory, handle->order, error);
+        status = USM_CALL(share->entries, wait)(queue, &share->memory, handle->order, error);
         if (status != USM_OK && usm_handle_maker_ended(handle)) {
             usm_error_clear(error);
             status = USM_OK;
@@ -594,7 +596,7 @@ usm_status usm_share_open(usm_place *place, const usm_share_handle *handle, cons
     if (!readonly && atomic_load(&share->readonly)) {
         status = share->entries->make_writable == NULL
                      ? USM_OK
-                     : share->entries->make_writable(share->place, &share->memory, error);
+                     : USM_CALL(share->entries, make_writable)(share->place, &share->memory, error);
         atomic_store(&share->readonly, status != USM_OK);
     }
     if (status == USM_OK) {

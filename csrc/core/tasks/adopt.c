@@ -1,5 +1,5 @@
 /* Queues over those that other libraries made with the same driver. */
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 #include "queue.h"
 
 usm_status usm_queue_adopt(const usm_backend *backend, void *handle, usm_keep *keeps, usm_queue **out,
@@ -9,7 +9,7 @@ usm_status usm_queue_adopt(const usm_backend *backend, void *handle, usm_keep *k
     usm_device *device;
     usm_context *context = NULL;
     usm_place *place;
-    usm_status status = backend->native->inspect(USM_NATIVE_QUEUE, handle, &facts, error);
+    usm_status status = USM_CALL(backend->native, inspect)(USM_NATIVE_QUEUE, handle, &facts, error);
     if (status == USM_OK) {
         status = usm_device_adopt(backend, facts.device, &device, error);
     }

@@ -5,7 +5,7 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/base/sync.h"
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 #include "core/memory/blocks.h"
 #include "core/memory/pool.h"
 #include "core/memory/spare.h"
@@ -96,8 +96,8 @@ static usm_status ask_driver(usm_place *place, usm_kind kind, size_t block, void
     if (status != USM_OK) {
         return status;
     }
-    status = place->context->backend->memory_allocate(place->context, place->device, kind, block, out, zeroed,
-                                                      error);
+    status = USM_CALL_IF(place->context->backend->has_driver, place->context->backend, memory_allocate)(
+        place->context, place->device, kind, block, out, zeroed, error);
     if (status != USM_OK) {
         usm_usage_give(place, block);
     }

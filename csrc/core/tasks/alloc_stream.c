@@ -1,7 +1,7 @@
 #include "alloc_stream.h"
 
 #include "core/base/sync.h"
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 #include "hazard.h"
 #include "stream.h"
 
@@ -93,7 +93,7 @@ static usm_status join(usm_alloc *alloc, const lend *lend, usm_error *error)
 {
     usm_stream_facts facts;
     usm_status status =
-        lend->device->backend->native->stream_inspect(lend->device, lend->stream, &facts, error);
+        USM_CALL(lend->device->backend->native, stream_inspect)(lend->device, lend->stream, &facts, error);
     if (status != USM_OK) {
         return status;
     }
@@ -138,7 +138,8 @@ void usm_alloc_settle(usm_alloc *alloc)
     }
     usm_wait_list_clear(&waits);
     if (look(alloc, &lend) &&
-        lend.device->backend->native->stream_inspect(lend.device, lend.stream, &facts, NULL) == USM_OK &&
+        USM_CALL(lend.device->backend->native, stream_inspect)(lend.device, lend.stream, &facts, NULL) ==
+            USM_OK &&
         facts.idle && !facts.capturing) {
         clear_unordered(alloc, &lend);
     }
@@ -208,7 +209,7 @@ usm_status usm_alloc_stream_retain(usm_alloc *alloc, usm_access_mode mode, usm_d
                                    usm_error *error)
 {
     usm_stream_facts facts;
-    usm_status status = device->backend->native->stream_inspect(device, stream, &facts, error);
+    usm_status status = USM_CALL(device->backend->native, stream_inspect)(device, stream, &facts, error);
     return status != USM_OK || facts.idle || facts.capturing ? status
                                                              : mark(alloc, mode, device, stream, error);
 }

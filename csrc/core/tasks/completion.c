@@ -1,7 +1,7 @@
 #include "completion.h"
 
 #include "core/base/thread.h"
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 
 #include <pthread.h>
 
@@ -53,7 +53,7 @@ static void finish(usm_event *event, usm_ended *ended)
 {
     usm_error error;
     error.failure = NULL;
-    usm_status status = event->queue->backend->event_result(event, &error);
+    usm_status status = USM_CALL(event->queue->backend, event_result)(event, &error);
     if (status != USM_LATER) { /* else the driver has it once more */
         /* The driver's clock, converted to the host's, is exact to about a microsecond. */
         if (event->profiled) {
@@ -148,18 +148,18 @@ static void signal_thread(void)
 
 void usm_completion_run(usm_work *work)
 {
-    pthread_mutex_lock(&thread.lock);
+    usm_mutex_lock(&thread.lock);
     work->next = NULL;
     *(thread.work != NULL ? &thread.last_work->next : &thread.work) = work;
     thread.last_work = work;
     signal_thread();
-    pthread_mutex_unlock(&thread.lock);
+    usm_mutex_unlock(&thread.lock);
 }
 
 /* From now on the watching thread polls the queue, which may be on its list already. Queue lock held. */
 static void put_on_list(usm_queue *queue)
 {
-    pthread_mutex_lock(&thread.lock);
+    usm_mutex_lock(&thread.lock);
     if (!queue->watch.listed) {
         queue->watch.listed = true;
         queue->watch.idle_ticks = 0;
@@ -170,7 +170,7 @@ static void put_on_list(usm_queue *queue)
         pthread_cond_signal(&thread.changed);
     }
     (void)start_locked();
-    pthread_mutex_unlock(&thread.lock);
+    usm_mutex_unlock(&thread.lock);
 }
 
 /* A thread waits for a task of the queue: polls it often, and soon. Any lock but a leaf. */
@@ -178,9 +178,9 @@ static void hurry(usm_queue *queue)
 {
     bool known = atomic_exchange(&queue->watch.hurried, true);
     if (!known || atomic_load_explicit(&pause_ns, memory_order_relaxed) > LATE_NS) {
-        pthread_mutex_lock(&thread.lock);
+        usm_mutex_lock(&thread.lock);
         signal_thread();
-        pthread_mutex_unlock(&thread.lock);
+        usm_mutex_unlock(&thread.lock);
     }
 }
 
@@ -209,7 +209,7 @@ void usm_completion_hurry(usm_event *event)
                    late one */
     }
     if (backend->event_watch != NULL) {
-        backend->event_watch(event);
+        USM_CALL(backend, event_watch)(event);
     }
     hurry(event->queue);
 }
@@ -220,7 +220,7 @@ void usm_completion_reap(usm_queue *queue)
     uint64_t polled = atomic_load_explicit(&queue->watch.polled, memory_order_relaxed);
     if (submitted - polled >= USM_COMPLETION_BATCH &&
         atomic_compare_exchange_strong(&queue->watch.polled, &polled, submitted)) {
-        queue->backend->queue_poll(queue);
+        USM_CALL(queue->backend, queue_poll)(queue);
     }
 }
 
@@ -239,9 +239,9 @@ static void take_off(usm_queue *queue)
 void usm_queue_unwatch(usm_queue *queue)
 {
     if (queue->watch.listed) {
-        pthread_mutex_lock(&thread.lock);
+        usm_mutex_lock(&thread.lock);
         take_off(queue);
-        pthread_mutex_unlock(&thread.lock);
+        usm_mutex_unlock(&thread.lock);
     }
 }
 
@@ -265,7 +265,7 @@ static bool look_after(usm_queue *queue)
         queue->watch.idle_ticks = 0;
         return false;
     }
-    if (queue->backend->queue_poll(queue)) {
+    if (USM_CALL(queue->backend, queue_poll)(queue)) {
         queue->watch.idle_ticks = 0;
         if (hurried) {
             atomic_store(&queue->watch.hurried, true);
@@ -275,9 +275,9 @@ static bool look_after(usm_queue *queue)
     if (++queue->watch.idle_ticks > IDLE_TICKS) {
         usm_lock_take(&queue->lock);
         if (submitted == atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed)) {
-            pthread_mutex_lock(&thread.lock);
+            usm_mutex_lock(&thread.lock);
             take_off(queue);
-            pthread_mutex_unlock(&thread.lock);
+            usm_mutex_unlock(&thread.lock);
         }
         usm_lock_give(&queue->lock);
     }
@@ -341,7 +341,7 @@ static void *watch(void *unused)
     int64_t pause = TICK_NS;
     (void)unused;
     pthread_setname_np(pthread_self(), "usmpy-watch");
-    pthread_mutex_lock(&thread.lock);
+    usm_mutex_lock(&thread.lock);
     for (;;) {
         bool called = sleep_until_needed(pause), closely = false;
         if (thread.stop && thread.work == NULL) {
@@ -350,7 +350,7 @@ static void *watch(void *unused)
         usm_work *work = thread.work;
         thread.work = NULL;
         int n = take_queues(queues);
-        pthread_mutex_unlock(&thread.lock);
+        usm_mutex_unlock(&thread.lock);
         for (usm_work *next; work != NULL; work = next) {
             next = work->next;
             work->run(work);
@@ -361,11 +361,11 @@ static void *watch(void *unused)
         }
         pause = next_pause(pause, closely, called);
         atomic_store_explicit(&pause_ns, pause, memory_order_relaxed);
-        pthread_mutex_lock(&thread.lock);
+        usm_mutex_lock(&thread.lock);
     }
     thread.runs = false;
     pthread_cond_broadcast(&thread.changed);
-    pthread_mutex_unlock(&thread.lock);
+    usm_mutex_unlock(&thread.lock);
     return NULL;
 }
 
@@ -385,9 +385,9 @@ static bool start_locked(void)
 
 usm_status usm_completion_start(usm_error *error)
 {
-    pthread_mutex_lock(&thread.lock);
+    usm_mutex_lock(&thread.lock);
     bool runs = start_locked();
-    pthread_mutex_unlock(&thread.lock);
+    usm_mutex_unlock(&thread.lock);
     return runs
                ? USM_OK
                : usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u and ulimit -v");
@@ -396,7 +396,7 @@ usm_status usm_completion_start(usm_error *error)
 bool usm_completion_stop(void)
 {
     int64_t until = usm_clock_ns() + STOP_NS;
-    pthread_mutex_lock(&thread.lock);
+    usm_mutex_lock(&thread.lock);
     thread.stop = true;
     if (thread.ready) {
         pthread_cond_broadcast(&thread.changed);
@@ -405,7 +405,7 @@ bool usm_completion_stop(void)
         usm_cond_wait_until(&thread.changed, &thread.lock, until);
     }
     bool ended = !thread.runs;
-    pthread_mutex_unlock(&thread.lock);
+    usm_mutex_unlock(&thread.lock);
     return ended;
 }
 
@@ -413,7 +413,7 @@ bool usm_completion_stop(void)
 void usm_completion_fork(usm_fork_phase phase)
 {
     if (phase == USM_FORK_PREPARE) {
-        pthread_mutex_lock(&thread.lock);
+        usm_mutex_lock(&thread.lock);
         return;
     }
     if (phase == USM_FORK_CHILD) {
@@ -421,5 +421,5 @@ void usm_completion_fork(usm_fork_phase phase)
         thread.first = NULL;
         thread.work = NULL;
     }
-    pthread_mutex_unlock(&thread.lock);
+    usm_mutex_unlock(&thread.lock);
 }

@@ -4,7 +4,7 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/base/sync.h"
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 #include "core/program/launch.h"
 #include "hazard.h"
 #include "observer.h"
@@ -100,7 +100,7 @@ usm_event *usm_event_new(usm_queue *queue)
 static void clear(usm_event *event)
 {
     if (event->queue->backend->event_destroy != NULL) {
-        event->queue->backend->event_destroy(event);
+        USM_CALL(event->queue->backend, event_destroy)(event);
     }
     usm_failure_release(event->failure);
     free(event->strided);
@@ -135,7 +135,7 @@ bool usm_event_has_ended(usm_event *event)
 {
     const usm_backend *backend = event->queue->backend;
     if (!usm_event_ended(event) && backend->queue_poll != NULL) {
-        (void)backend->queue_poll(event->queue);
+        (void)USM_CALL(backend, queue_poll)(event->queue);
     }
     return usm_event_ended(event);
 }
@@ -145,7 +145,7 @@ usm_event_state usm_event_ask_state(usm_event *event)
     usm_event_state state = usm_event_get_state(event);
     const usm_backend *backend = event->queue->backend;
     return state == USM_EVENT_SUBMITTED && backend->event_is_running != NULL &&
-                   backend->event_is_running(event)
+                   USM_CALL(backend, event_is_running)(event)
                ? USM_EVENT_RUNNING
                : state;
 }
@@ -252,7 +252,7 @@ bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self))
 void usm_event_drop_links(usm_event *event)
 {
     usm_leaf *leaf = usm_leaf_of(event);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     for (usm_waiter **at = &event->waiters; *at != NULL;) {
         if ((*at)->done == link_done) {
             *at = (*at)->next;
@@ -260,7 +260,7 @@ void usm_event_drop_links(usm_event *event)
             at = &(*at)->next;
         }
     }
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
 }
 
 /* Leaf stripe held. False: the event has ended, and will not notify anyone. */
@@ -276,13 +276,13 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
         return false;
     }
     usm_leaf *leaf = usm_leaf_of(event);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     bool taken = watch(event);
     if (taken) {
         waiter->next = event->waiters;
         event->waiters = waiter;
     }
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
     if (taken) {
         usm_completion_hurry(event);
     }
@@ -363,7 +363,7 @@ static usm_waiter *take_waiters(usm_event *event)
 {
     usm_leaf *leaf = usm_leaf_of(event);
     usm_waiter *waiters = NULL; /* reversed: waiters are notified in the order of their registration */
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     while (event->waiters != NULL) {
         usm_waiter *next = event->waiters->next;
         event->waiters->next = waiters;
@@ -373,7 +373,7 @@ static usm_waiter *take_waiters(usm_event *event)
     if (event->sleepers != 0) {
         pthread_cond_broadcast(&leaf->changed);
     }
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
     return waiters;
 }
 
@@ -433,7 +433,7 @@ void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *e
 static void visit(usm_event *event, uint64_t walk, usm_wait_list *stack)
 {
     usm_leaf *leaf = usm_leaf_of(event);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     if (event->visited != walk && watch(event)) {
         event->visited = walk;
         for (size_t i = 0; i < event->n_links; i++) {
@@ -444,7 +444,7 @@ static void visit(usm_event *event, uint64_t walk, usm_wait_list *stack)
             }
         }
     }
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
 }
 
 bool usm_event_needs_current(usm_event *event)
@@ -472,7 +472,7 @@ void usm_event_peek(usm_event *event)
 {
     const usm_backend *backend = event->queue->backend;
     if (backend->event_wait != NULL && !usm_event_ended(event)) {
-        backend->event_wait(event, PEEK_NS);
+        USM_CALL_IF(false, backend, event_wait)(event, PEEK_NS);
     }
 }
 
@@ -490,7 +490,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
     const usm_backend *backend = event->queue->backend;
     if (backend->event_wait != NULL && deadline_ns == INT64_MAX) {
-        backend->event_wait(event, WAIT_NS);
+        USM_CALL(backend, event_wait)(event, WAIT_NS);
         if (usm_event_ended(event)) {
             return USM_OK;
         }
@@ -498,12 +498,12 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     usm_worker_block(true);
     usm_status status = USM_OK;
     usm_leaf *leaf = usm_leaf_of(event);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     watch(event);
     event->sleepers++;
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
     usm_completion_hurry(event);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     while (!usm_event_ended(event)) {
         int64_t now = poll != NULL || deadline_ns != INT64_MAX ? usm_clock_ns() : 0;
         if (now >= deadline_ns) {
@@ -516,9 +516,9 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
                                 next_poll < deadline_ns ? next_poll : deadline_ns);
             continue;
         }
-        pthread_mutex_unlock(&leaf->mutex);
+        usm_mutex_unlock(&leaf->mutex);
         bool stop = poll(argument);
-        pthread_mutex_lock(&leaf->mutex);
+        usm_mutex_lock(&leaf->mutex);
         if (stop) {
             status = usm_error_set(error, USM_INTERRUPTED, "interrupted");
             break;
@@ -526,7 +526,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
         next_poll = usm_clock_ns() + POLL_NS;
     }
     event->sleepers--;
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
     usm_worker_block(false);
     return status;
 }

@@ -4,7 +4,7 @@
  */
 #include "completion.h"
 
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 #include "core/layout/strided.h"
 #include "core/program/launch.h"
 
@@ -110,7 +110,8 @@ static void submit_followers(usm_event *event)
         }
         error.failure = NULL;
         next->lateness = USM_EARLY;
-        usm_status status = queue->backend->queue_submit(queue, next, &later_of(next)->command, &error);
+        usm_status status =
+            USM_CALL(queue->backend, queue_submit)(queue, next, &later_of(next)->command, &error);
         if (status == USM_OK) {
             continue;
         }
@@ -136,7 +137,7 @@ static void late_ready(usm_event *event)
     bool runs = !early && !is_skipped(event);
     if (runs) {
         event->lateness = USM_FOLLOWED;
-        status = queue->backend->queue_submit(queue, event, &later_of(event)->command, &error);
+        status = USM_CALL(queue->backend, queue_submit)(queue, event, &later_of(event)->command, &error);
     }
     if (runs && status == USM_OK) {
         submit_followers(event);
@@ -164,7 +165,7 @@ static usm_status postpone(usm_queue *queue, usm_event *event, const usm_command
     /* All of it has ended meanwhile. */
     event->lateness = USM_FOLLOWED;
     if (!is_skipped(event)) {
-        return queue->backend->queue_submit(queue, event, &later_of(event)->command, error);
+        return USM_CALL(queue->backend, queue_submit)(queue, event, &later_of(event)->command, error);
     }
     status = announce(event, error); /* it ends without having run, where no lock is held */
     if (status == USM_OK) {
@@ -178,6 +179,7 @@ usm_status usm_later_submit(usm_queue *queue, usm_event *event, const usm_comman
     /* A driver runs what it gets; a thread of the host looks whether the task has to be skipped. */
     bool kept = USM_UNLIKELY(is_skipped(event)) && command->kind != USM_COMMAND_HOST &&
                 queue->backend->queue_poll != NULL;
-    usm_status status = kept ? USM_LATER : queue->backend->queue_submit(queue, event, command, error);
+    usm_status status =
+        kept ? USM_LATER : USM_CALL(queue->backend, queue_submit)(queue, event, command, error);
     return USM_LIKELY(status != USM_LATER) ? status : postpone(queue, event, command, error);
 }

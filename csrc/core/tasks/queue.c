@@ -2,7 +2,7 @@
 
 #include "core/base/heap.h"
 #include "core/base/live.h"
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 #include "hazard.h"
 #include "worker.h"
 
@@ -16,7 +16,7 @@ static void destroy_parts(usm_queue *queue)
 {
     usm_queue_unwatch(queue);
     if (queue->backend->queue_destroy != NULL) {
-        queue->backend->queue_destroy(queue);
+        USM_CALL_IF(queue->backend->has_driver, queue->backend, queue_destroy)(queue);
     }
     if (queue->worker != NULL) {
         usm_worker_drop(queue->worker);
@@ -26,7 +26,9 @@ static void destroy_parts(usm_queue *queue)
 static usm_status create_parts(usm_queue *queue, usm_error *error)
 {
     const usm_backend *backend = queue->backend;
-    usm_status status = backend->queue_create != NULL ? backend->queue_create(queue, error) : USM_OK;
+    usm_status status = backend->queue_create != NULL
+                            ? USM_CALL_IF(backend->has_driver, backend, queue_create)(queue, error)
+                            : USM_OK;
     if (status == USM_OK && queue->worker == NULL) {
         /* Several threads, so that one stuck task does not stop the others of an out-of-order queue. */
         queue->worker = usm_worker_new(queue->in_order ? 1 : 4);
@@ -82,7 +84,7 @@ usm_queue *usm_queue_of_native(const usm_backend *backend, const void *handle)
         found = NULL;
         for (usm_queue *q = all_queues; q != NULL; q = q->next) { /* the newest comes first */
             bool is_it = q->backend == backend && !usm_refcount_is(&q->refs, 0) &&
-                         backend->native->handle(USM_NATIVE_QUEUE, q) == handle;
+                         USM_CALL(backend->native, handle)(USM_NATIVE_QUEUE, q) == handle;
             found = is_it ? q : found;
         }
     } while (found != NULL && !usm_refcount_up_unless_zero(&found->refs));
@@ -97,7 +99,7 @@ void *usm_queue_handle(usm_queue *queue)
     }
     /* Said before the backend is asked, which prepares a queue that is shared for it. */
     bool before = atomic_exchange_explicit(&queue->shared, true, memory_order_acq_rel);
-    void *handle = queue->backend->native->handle(USM_NATIVE_QUEUE, queue);
+    void *handle = USM_CALL(queue->backend->native, handle)(USM_NATIVE_QUEUE, queue);
     if (handle == NULL) {
         atomic_store_explicit(&queue->shared, before, memory_order_release);
     }
@@ -578,10 +580,10 @@ static bool is_at_work(usm_place *place)
 {
     usm_stream_facts facts;
     usm_device *device = place->device;
-    return has_tasks_in_driver(device) ||
-           (usm_backend_has_streams(device->backend) &&
-            device->backend->native->stream_inspect(device, USM_STREAM_LEGACY, &facts, NULL) == USM_OK &&
-            !facts.idle);
+    return has_tasks_in_driver(device) || (usm_backend_has_streams(device->backend) &&
+                                           USM_CALL(device->backend->native, stream_inspect)(
+                                               device, USM_STREAM_LEGACY, &facts, NULL) == USM_OK &&
+                                           !facts.idle);
 }
 
 const usm_place_part usm_queue_part = {.unlist = unlist_cached, .is_at_work = is_at_work};

@@ -1,7 +1,7 @@
 #include "reclaim.h"
 
 #include "alloc_stream.h"
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 #include "core/memory/blocks.h"
 #include "core/memory/usage.h"
 #include "queue.h"
@@ -12,14 +12,26 @@
 /* How long a block waits for a stream that it was lent to, which may be destroyed or captured. */
 #define STREAM_NS INT64_C(10000000000)
 
+static bool is_shared(usm_alloc *alloc)
+{
+    return (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_SHARED) != 0;
+}
+
+static bool free_waits(usm_alloc *alloc)
+{
+    return is_shared(alloc) ? alloc->context->backend->has_driver
+                            : (alloc->place->device->info.frees_wait >> alloc->kind & 1) != 0;
+}
+
 void usm_reclaim_block(usm_alloc *alloc)
 {
     usm_place *place = alloc->place;
+    const usm_backend *backend = place->context->backend;
     usm_alloc_finish_lent(alloc);
     usm_context_memory_departs(place->context);
     usm_blocks_remove(alloc);
-    place->context->backend->memory_free(place->context, place->device, alloc->kind, alloc->pointer,
-                                         alloc->size);
+    USM_CALL_IF(free_waits(alloc), backend, memory_free)
+    (place->context, place->device, alloc->kind, alloc->pointer, alloc->size);
     usm_usage_give(place, alloc->size);
 }
 
@@ -33,17 +45,6 @@ static void free_block(USM_TAKES usm_alloc *alloc)
 static bool is_lent(usm_alloc *alloc)
 {
     return (atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) != 0;
-}
-
-static bool is_shared(usm_alloc *alloc)
-{
-    return (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_SHARED) != 0;
-}
-
-static bool free_waits(usm_alloc *alloc)
-{
-    return is_shared(alloc) ? alloc->context->backend->has_driver
-                            : (alloc->place->device->info.frees_wait >> alloc->kind & 1) != 0;
 }
 
 static bool give_back(usm_reclaimable *item, bool waits)
@@ -152,7 +153,7 @@ size_t usm_reclaim_place(usm_place *place)
         freed += usm_reclaim_pool(place->pools[kind]);
     }
     if (place->context->backend->memory_trim != NULL) {
-        place->context->backend->memory_trim(place->device);
+        USM_CALL(place->context->backend, memory_trim)(place->device);
     }
     return freed;
 }

@@ -2,7 +2,7 @@
 
 #include "core/base/heap.h"
 #include "core/base/live.h"
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 
 /* The most streams of a place; one more drops the oldest. */
 #define MOST_STREAMS 64
@@ -19,7 +19,7 @@ static usm_status inspect(usm_device *device, void *handle, usm_stream_facts *fa
 {
     const usm_backend *backend = device->backend;
     return usm_backend_has_streams(backend)
-               ? backend->native->stream_inspect(device, handle, facts, error)
+               ? USM_CALL(backend->native, stream_inspect)(device, handle, facts, error)
                : usm_error_set(error, USM_BUFFER,
                                "memory of backend %s has no streams that other libraries could use",
                                backend->name);
@@ -28,7 +28,8 @@ static usm_status inspect(usm_device *device, void *handle, usm_stream_facts *fa
 void *usm_queue_stream(const usm_queue *queue)
 {
     const usm_backend *backend = queue->backend;
-    return !usm_backend_has_streams(backend) ? NULL : backend->native->handle(USM_NATIVE_QUEUE, queue);
+    return !usm_backend_has_streams(backend) ? NULL
+                                             : USM_CALL(backend->native, handle)(USM_NATIVE_QUEUE, queue);
 }
 
 /* The place of streams: that of the default context, which never goes. */
@@ -44,13 +45,13 @@ static usm_status place_of(usm_device *device, usm_place **out, usm_error *error
 static usm_queue *find(usm_place *place, const void *handle, uint64_t id)
 {
     usm_leaf *leaf = usm_leaf_of(place);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     usm_stream *at = place->streams;
     while (at != NULL && (at->handle != handle || at->id != id)) {
         at = at->next;
     }
     usm_queue *queue = at != NULL ? usm_queue_retain(at->queue) : NULL;
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
     return queue;
 }
 
@@ -70,7 +71,7 @@ static usm_stream *keep(usm_place *place, usm_stream *stream)
     int n = 1;
     usm_stream *last = NULL;
     usm_leaf *leaf = usm_leaf_of(place);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_mutex_lock(&leaf->mutex);
     stream->next = place->streams;
     place->streams = stream;
     for (usm_stream **at = &stream->next; *at != NULL; at = &(*at)->next) {
@@ -80,7 +81,7 @@ static usm_stream *keep(usm_place *place, usm_stream *stream)
             break;
         }
     }
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_mutex_unlock(&leaf->mutex);
     return last;
 }
 

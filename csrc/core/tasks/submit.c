@@ -2,7 +2,7 @@
 #include "completion.h"
 
 #include "core/base/heap.h"
-#include "core/device/backend.h"
+#include "core/device/rule.h"
 #include "hazard.h"
 #include "observer.h"
 
@@ -190,7 +190,7 @@ static bool done_now(usm_queue *queue, const usm_submission *submission)
         !usm_queue_begin_now(queue, submission->accesses + fresh, submission->n_accesses - fresh, &held)) {
         return false;
     }
-    bool done = queue->backend->queue_run_now(queue, submission->command, &start_ns, &end_ns);
+    bool done = USM_CALL(queue->backend, queue_run_now)(queue, submission->command, &start_ns, &end_ns);
     usm_queue_end_now(held);
     if (done) {
         usm_keep_drop(submission->keeps);
@@ -241,7 +241,7 @@ static usm_status collect(attempt *attempt, usm_error *error)
         return usm_error_memory(error, waits->n * 2 * sizeof(usm_wait), "a list of dependencies");
     }
     if (USM_UNLIKELY(queue->foreign != NULL) && queue->backend->native->admit != NULL) {
-        return queue->backend->native->admit(queue, waits->items, waits->n, error);
+        return USM_CALL(queue->backend->native, admit)(queue, waits->items, waits->n, error);
     }
     return USM_OK;
 }
@@ -269,7 +269,8 @@ static bool run_now(attempt *attempt)
     usm_queue *queue = attempt->queue;
     const usm_submission *submission = attempt->submission;
     if (attempt->waits.n != 0 || attempt->cause != NULL || queue->backend->queue_run_now == NULL ||
-        !queue->backend->queue_run_now(queue, submission->command, &attempt->start_ns, &attempt->end_ns)) {
+        !USM_CALL(queue->backend, queue_run_now)(queue, submission->command, &attempt->start_ns,
+                                                 &attempt->end_ns)) {
         return false;
     }
     for (size_t i = 0; i < submission->n_accesses; i++) {

@@ -19,9 +19,9 @@ static _Thread_local struct {
 static void rest(usm_worker *worker)
 {
     if (worker->rest != NULL) {
-        pthread_mutex_unlock(&worker->lock);
+        usm_mutex_unlock(&worker->lock);
         worker->rest(worker);
-        pthread_mutex_lock(&worker->lock);
+        usm_mutex_lock(&worker->lock);
     }
 }
 
@@ -32,7 +32,7 @@ static void rest(usm_worker *worker)
 static void linger(usm_worker *worker)
 {
     worker->lingers = true;
-    pthread_mutex_unlock(&worker->lock);
+    usm_mutex_unlock(&worker->lock);
     int64_t until = usm_clock_ns() + LINGER_NS;
     do {
         for (int i = 0; i < LOOKS && atomic_load_explicit(&worker->n_ready, memory_order_relaxed) == 0; i++) {
@@ -43,7 +43,7 @@ static void linger(usm_worker *worker)
         }
         sched_yield(); /* the submitting thread may need this processor */
     } while (usm_clock_ns() < until);
-    pthread_mutex_lock(&worker->lock);
+    usm_mutex_lock(&worker->lock);
     worker->lingers = false;
 }
 
@@ -116,12 +116,12 @@ static void *live(void *argument)
         worker->begin(worker);
     }
     here.worker = worker;
-    pthread_mutex_lock(&worker->lock);
+    usm_mutex_lock(&worker->lock);
     for (usm_work *work; (work = next_work(worker)) != NULL;) {
         worker->idle--;
-        pthread_mutex_unlock(&worker->lock);
+        usm_mutex_unlock(&worker->lock);
         work->run(work); /* may drop the worker; the task is gone afterwards */
-        pthread_mutex_lock(&worker->lock);
+        usm_mutex_lock(&worker->lock);
         worker->idle++;
         count_ended(worker);
         if (is_extra(worker)) {
@@ -134,7 +134,7 @@ static void *live(void *argument)
     worker->threads--;
     worker->idle--;
     bool last = worker->stopping && worker->threads == 0;
-    pthread_mutex_unlock(&worker->lock);
+    usm_mutex_unlock(&worker->lock);
     if (last) {
         free_worker(worker);
     }
@@ -169,10 +169,10 @@ usm_worker *usm_worker_new(unsigned max_threads)
 
 usm_status usm_worker_announce(usm_worker *worker, const char *backend, usm_error *error)
 {
-    pthread_mutex_lock(&worker->lock);
+    usm_mutex_lock(&worker->lock);
     bool enough = worker->threads > 0 || add_thread(worker);
     worker->tasks += enough;
-    pthread_mutex_unlock(&worker->lock);
+    usm_mutex_unlock(&worker->lock);
     return enough
                ? USM_OK
                : usm_error_driver(error, USM_DRIVER, backend, 0, "",
@@ -181,7 +181,7 @@ usm_status usm_worker_announce(usm_worker *worker, const char *backend, usm_erro
 
 void usm_worker_put(usm_worker *worker, usm_work *work)
 {
-    pthread_mutex_lock(&worker->lock);
+    usm_mutex_lock(&worker->lock);
     work->next = NULL;
     *(worker->last != NULL ? &worker->last->next : &worker->first) = work;
     worker->last = work;
@@ -191,7 +191,7 @@ void usm_worker_put(usm_worker *worker, usm_work *work)
     } else if (worker->threads < worker->max_threads + worker->blocked) {
         add_thread(worker); /* without it the threads that are there will come to it later */
     }
-    pthread_mutex_unlock(&worker->lock);
+    usm_mutex_unlock(&worker->lock);
 }
 
 usm_work *usm_worker_take(usm_worker *worker, bool awake_too,
@@ -200,27 +200,27 @@ usm_work *usm_worker_take(usm_worker *worker, bool awake_too,
     if (atomic_load_explicit(&worker->n_ready, memory_order_relaxed) == 0) {
         return NULL;
     }
-    pthread_mutex_lock(&worker->lock);
+    usm_mutex_lock(&worker->lock);
     bool ours = worker->first != NULL && (awake_too || !worker->lingers);
     usm_work *work = ours && fits(worker->first, argument) ? pop(worker) : NULL;
-    pthread_mutex_unlock(&worker->lock);
+    usm_mutex_unlock(&worker->lock);
     return work;
 }
 
 void usm_worker_done(usm_worker *worker)
 {
-    pthread_mutex_lock(&worker->lock);
+    usm_mutex_lock(&worker->lock);
     count_ended(worker);
-    pthread_mutex_unlock(&worker->lock);
+    usm_mutex_unlock(&worker->lock);
 }
 
 void usm_worker_drop(usm_worker *worker)
 {
-    pthread_mutex_lock(&worker->lock);
+    usm_mutex_lock(&worker->lock);
     worker->stopping = true;
     bool unused = worker->threads == 0;
     pthread_cond_broadcast(&worker->changed);
-    pthread_mutex_unlock(&worker->lock);
+    usm_mutex_unlock(&worker->lock);
     if (unused) {
         free_worker(worker);
     }
@@ -232,18 +232,18 @@ void usm_worker_block(bool begins)
     if (worker == NULL || (begins ? here.waits++ > 0 : --here.waits > 0)) {
         return;
     }
-    pthread_mutex_lock(&worker->lock);
+    usm_mutex_lock(&worker->lock);
     worker->blocked += begins ? 1u : -1u;
     if (begins && worker->n_ready > worker->idle) {
         add_thread(worker);
     }
-    pthread_mutex_unlock(&worker->lock);
+    usm_mutex_unlock(&worker->lock);
 }
 
 void usm_worker_fork(usm_worker *worker, usm_fork_phase phase)
 {
     if (phase == USM_FORK_PREPARE) {
-        pthread_mutex_lock(&worker->lock);
+        usm_mutex_lock(&worker->lock);
         return;
     }
     if (phase == USM_FORK_CHILD) { /* its threads are in the parent, but for one that forks inside a task */
@@ -254,5 +254,5 @@ void usm_worker_fork(usm_worker *worker, usm_fork_phase phase)
         worker->blocked = worker->threads > 0 && here.waits > 0;
         usm_cond_init(&worker->changed);
     }
-    pthread_mutex_unlock(&worker->lock);
+    usm_mutex_unlock(&worker->lock);
 }

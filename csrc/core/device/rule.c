@@ -1,0 +1,72 @@
+#include "rule.h"
+
+#ifdef USM_TESTING
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#endif
+
+#define REGISTRY (1u << USM_LOCK_REGISTRY)
+#define GIL (1u << USM_LOCK_KINDS)
+
+/*
+ * What breaks the rule today: an entry, what it may be called with, and where that is. The list may only get
+ * shorter (tests/structure/test_rule.py).
+ */
+static const struct {
+    const char *entry;
+    unsigned held;
+    const char *where;
+} known[] = {
+    {"start", REGISTRY | GIL, "usm_backend_start; with the GIL where it is the host's"},
+    {"memory_connection", GIL, "the plan of a copy between two places"},
+    {"queue_create", GIL, "queues over streams of other libraries"},
+    {"program_build", GIL, "kernels of the host from a pointer"},
+    {"program_binary", GIL, "the first use of a built-in kernel, for the cache"},
+};
+
+static bool (*is_attached)(void);
+
+void usm_rule_set(bool (*hook)(void))
+{
+    is_attached = hook;
+}
+
+static void print_stack(void)
+{
+#ifdef __GLIBC__
+    void *frames[64];
+    backtrace_symbols_fd(frames, backtrace(frames, 64), 2);
+#endif
+}
+
+void usm_rule_check(const char *entry)
+{
+    static const char *const names[] = {
+        [USM_LOCK_REGISTRY] = "the registry lock", [USM_LOCK_QUEUE] = "a queue's lock",
+        [USM_LOCK_HAZARD] = "a hazard stripe",     [USM_LOCK_LEAF] = "a leaf lock",
+        [USM_LOCK_SPINLOCK] = "a spinlock stripe", [USM_LOCK_KINDS] = "the GIL",
+    };
+    unsigned held = usm_locks_held() | (is_attached != NULL && is_attached() ? GIL : 0);
+    for (size_t i = 0; i < sizeof known / sizeof *known && held != 0; i++) {
+        held &= strcmp(known[i].entry, entry) == 0 ? ~known[i].held : ~0u;
+    }
+    if (held == 0) {
+        return;
+    }
+    (void)fprintf(stderr, "usmpy: %s may block, and is called with", entry);
+    for (unsigned kind = 0; kind <= USM_LOCK_KINDS; kind++) {
+        if ((held >> kind & 1) != 0) {
+            (void)fprintf(stderr, " %s%s", names[kind], held >> (kind + 1) != 0 ? " and" : "\n");
+        }
+    }
+    print_stack();
+    abort();
+}
+
+#else
+typedef int usm_no_rule; /* an empty translation unit is not C */
+#endif
