@@ -608,6 +608,7 @@ STATE = {
     },
     "core/device/registry.c": {
         "slots": "what each backend said when it was started",
+        "own_start": "of each thread: the backend that it starts",
     },
     "core/device/rule.c": {"is_attached": "whether a thread has the GIL, in builds for tests"},
     "core/device/context.c": {

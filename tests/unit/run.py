@@ -62,7 +62,9 @@ def core_and_build(compiler, flags, name):
     generate(verbose=False)
     extension.core.run(objects)
     build = Build.named(PLACE, name, extension.compiler, [*extension.options, f"-I{HERE.relative_to(ROOT)}"])
-    return [*objects, build.compile(REGISTRY), build.compile(SUPPORT)], build
+    # support.c has a driver in the place of Level Zero's.
+    registry = build.compile(REGISTRY, ["-DUSM_LEVEL_ZERO=1"])
+    return [*objects, registry, build.compile(SUPPORT)], build
 
 
 def parse_arguments():

@@ -7,7 +7,7 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/copy/copy.h"
-#include "core/device/backend.h"
+#include "core/device/registry.h"
 #include "core/program/program.h"
 #include "core/start.h"
 #include "core/tasks/queue.h"
@@ -33,6 +33,10 @@ long scaled(long count);
 uint64_t random_next(uint64_t *state);
 /* 0 <= result < n */
 uint64_t random_below(uint64_t *state, uint64_t n);
+
+/* What the start of the driver without devices does, which is called "level_zero" here; NULL: nothing. */
+extern void (*driver_start)(void);
+const usm_backend_report *start_driver(void);
 
 /* The host device and its default context; the first call starts the core. */
 usm_device *host_device(void);

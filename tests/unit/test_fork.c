@@ -324,18 +324,55 @@ static void a_waiter_forks(void)
     usm_queue_release(queue);
 }
 
-/* Drivers start helper programs while they are being started, which happens under the registry lock. */
-static void a_starting_driver_forks(void)
+static gate starting = GATE_CLOSED;
+static int starts;
+
+/* Drivers start helper programs while they are being started. */
+static void fork_in_a_start(void)
 {
-    usm_registry_lock();
     pid_t child = fork_child();
     if (child == 0) {
-        usm_registry_unlock();
         use_everything(new_queue(true));
         _exit(0);
     }
-    usm_registry_unlock();
     await_child(child);
+    gate_pass(&starting);
+    starts++;
+}
+
+static void *start(void *unused)
+{
+    (void)unused;
+    CHECK(start_driver()->absent != NULL);
+    return NULL;
+}
+
+/* A fork beside a start is one after it: in the child, too, the driver was started once. */
+static void *fork_beside_a_start(void *unused)
+{
+    (void)unused;
+    pid_t child = fork_child();
+    if (child == 0) {
+        CHECK(start_driver()->absent != NULL);
+        CHECK_EQ(starts, 1);
+        use_everything(new_queue(true));
+        _exit(0);
+    }
+    await_child(child);
+    return NULL;
+}
+
+static void a_starting_driver_forks(void)
+{
+    pthread_t starter, forker;
+    driver_start = fork_in_a_start;
+    CHECK_EQ(pthread_create(&starter, NULL, start, NULL), 0);
+    gate_await(&starting, 1);
+    CHECK_EQ(pthread_create(&forker, NULL, fork_beside_a_start, NULL), 0);
+    run_another_task(); /* nobody else waits for the start */
+    gate_open(&starting);
+    pthread_join(starter, NULL);
+    pthread_join(forker, NULL);
     usm_queue_release(new_queue(true));
 }
 

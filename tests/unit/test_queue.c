@@ -592,6 +592,42 @@ static void two_threads_adopt_one_queue(void)
     context->backend = host_device()->backend = host;
 }
 
+static gate starting = GATE_CLOSED;
+
+static void be_slow(void)
+{
+    gate_pass(&starting);
+}
+
+static void *start(void *out)
+{
+    *(const usm_backend_report **)out = start_driver();
+    return NULL;
+}
+
+/* Threads that need another backend do not wait for one that starts, those that need it do. */
+static void queues_come_and_go_while_a_driver_starts(void)
+{
+    enum { STARTERS = 3 };
+    pthread_t threads[STARTERS];
+    const usm_backend_report *reports[STARTERS];
+    driver_start = be_slow;
+    for (int i = 0; i < STARTERS; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, start, &reports[i]), 0);
+    }
+    gate_await(&starting, 1);
+    run_another_task();
+    CHECK(usm_backend_start(usm_backend_index("minimal", strlen("minimal")))->absent == NULL);
+    CHECK_EQ(gate_arrived(&starting), 1);
+    gate_open(&starting);
+    for (int i = 0; i < STARTERS; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK_EQ((intptr_t)reports[i], (intptr_t)start_driver());
+        CHECK(strstr(reports[i]->absent, "the driver of these tests has no device") != NULL);
+    }
+    CHECK_EQ(gate_arrived(&starting), 1);
+}
+
 int main(void)
 {
     watchdog(600);
@@ -613,5 +649,6 @@ int main(void)
     RUN_SETTLED(what_a_task_keeps);
     RUN_SETTLED(a_refused_submission);
     RUN_SETTLED(two_threads_adopt_one_queue);
+    RUN_SETTLED(queues_come_and_go_while_a_driver_starts);
     return 0;
 }

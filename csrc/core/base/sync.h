@@ -3,10 +3,11 @@
  *
  * Order, outermost first:
  *   1. the GIL or a critical section (csrc/py); no lock below is ever held while Python may run
- *   2. the registry lock: backends, contexts, cached queues, the list of all queues
- *   3. one queue's lock
- *   4. hazard stripes, several at once, always in ascending index order
- *   5. one leaf stripe: an event's waiters; or one spinlock stripe: a pool's free lists, the buffers of
+ *   2. one backend's start (registry.c), which is waited for without the GIL
+ *   3. the registry lock: contexts, cached queues, the list of all queues
+ *   4. one queue's lock
+ *   5. hazard stripes, several at once, always in ascending index order
+ *   6. one leaf stripe: an event's waiters; or one spinlock stripe: a pool's free lists, the buffers of
  * traces; or one worker's lock; nothing is locked under it
  *
  * Hazards and waiters share fixed arrays of locks, chosen by address or thread, instead of a lock in each
@@ -215,7 +216,7 @@ static inline void usm_hazard_unlock(uint64_t mask)
     }
 }
 
-/* Recursive: a driver that is being started may fork, to run a helper program. */
+/* Recursive: usm_place_queue needs that, and a driver that makes parts of a device under it may fork. */
 void usm_registry_lock(void);
 void usm_registry_unlock(void);
 

@@ -253,7 +253,8 @@ typedef struct usm_backend {
      * Called once a process, before every other entry but `fork`. USM_UNAVAILABLE where there is no library
      * or no device: the text says what was tried and what to install. Every other failure means that the
      * driver is broken.
-     *   Thread: the first that needs the backend. Locks: the registry's. Blocks: driver, for long.
+     *   Thread: the first that needs the backend; it may fork. Locks: none, but one for this start alone.
+     *   Blocks: driver, for long.
      */
     usm_status (*start)(usm_device ***devices, size_t *n_devices, usm_error *error);
 

@@ -1,5 +1,6 @@
 #include "registry.h"
 
+#include "core/base/detach.h"
 #include "core/base/sync.h"
 #include "rule.h"
 
@@ -46,19 +47,26 @@ extern const usm_backend usm_level_zero_backend;
 /* The only list of backends. The order is that of preference among devices of one type. */
 typedef struct slot {
     usm_backend_report report;
-    _Atomic bool started;
+    _Atomic bool started;     /* set under the registry lock, too: no fork sees it change */
+    pthread_mutex_t starting; /* for those who need this backend, without the GIL */
     char text[sizeof((usm_error *)NULL)->text + sizeof(usm_library_report)];
 } slot;
 
+#define SLOT(words, table)                                                                 \
+    {                                                                                      \
+        .report = {.name = words, .backend = table}, .starting = PTHREAD_MUTEX_INITIALIZER \
+    }
 static slot slots[N_SLOTS] = {
-    {.report = {.name = "cuda", .backend = CUDA_BACKEND}},
-    {.report = {.name = "level_zero", .backend = LEVEL_ZERO_BACKEND}},
-    {.report = {.name = "opencl", .backend = OPENCL_BACKEND}},
-    {.report = {.name = "host", .backend = HOST_BACKEND}},
+    SLOT("cuda", CUDA_BACKEND),
+    SLOT("level_zero", LEVEL_ZERO_BACKEND),
+    SLOT("opencl", OPENCL_BACKEND),
+    SLOT("host", HOST_BACKEND),
 #ifdef USM_TESTING
-    {.report = {.name = "minimal", .backend = &usm_minimal_backend}},
+    SLOT("minimal", &usm_minimal_backend),
 #endif
 };
+
+static _Thread_local slot *own_start; /* that the thread is in */
 
 /* Filter strings count root devices of one backend and type. */
 static void number(const usm_backend_report *report)
@@ -125,12 +133,18 @@ const usm_backend_report *usm_backend_start(int index)
 {
     slot *slot = &slots[index];
     if (!atomic_load_explicit(&slot->started, memory_order_acquire)) {
-        usm_registry_lock();
+        void *held = usm_detach();
+        pthread_mutex_lock(&slot->starting);
         if (!atomic_load_explicit(&slot->started, memory_order_relaxed)) {
+            own_start = slot;
             start(slot);
+            own_start = NULL;
+            usm_registry_lock();
             atomic_store_explicit(&slot->started, true, memory_order_release);
+            usm_registry_unlock();
         }
-        usm_registry_unlock();
+        pthread_mutex_unlock(&slot->starting);
+        usm_attach(held);
     }
     return &slot->report;
 }
@@ -155,6 +169,23 @@ int usm_backend_index(const char *name, size_t length)
         }
     }
     return -1;
+}
+
+/*
+ * A driver that is being started may fork, to run a helper program. Such a fork does not wait for starts of
+ * other threads, whose drivers may do the same.
+ */
+void usm_backends_fork_starts(usm_fork_phase phase)
+{
+    for (slot *slot = slots; slot < slots + N_SLOTS; slot++) {
+        if (own_start == NULL && phase == USM_FORK_PREPARE) {
+            pthread_mutex_lock(&slot->starting);
+        } else if (own_start == NULL) {
+            pthread_mutex_unlock(&slot->starting);
+        } else if (phase == USM_FORK_CHILD && slot != own_start) {
+            pthread_mutex_init(&slot->starting, NULL); /* its thread does not exist here */
+        }
+    }
 }
 
 /* The host's threads may be at work for others, also where nobody has started it. */

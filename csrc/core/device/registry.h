@@ -33,7 +33,8 @@ typedef struct usm_backend_report {
 
 /*
  * Starts the backend by its index (of usm_backend_index, or below USM_N_BACKENDS) on first use and says how
- * it went. The report is the core's own, constant from then on. May block on the first call: no lock, no GIL.
+ * it went. The report is the core's own, constant from then on. Blocks on the first call, without the GIL
+ * (usm_detach). No lock.
  */
 const usm_backend_report *usm_backend_start(int index);
 /* The same of the backend that the interface belongs to. */
@@ -45,7 +46,9 @@ const usm_backend_report *usm_backend_start_for(usm_interface interface);
 usm_status usm_host_place(usm_place **out, usm_error *error);
 /* -1 for an unknown name. */
 int usm_backend_index(const char *name, size_t length);
-/* Calls fork hooks of the backends that were started. */
+/* A fork waits, before it takes the registry lock, until no other thread starts a backend. */
+void usm_backends_fork_starts(usm_fork_phase phase);
+/* Calls fork hooks of the backends that were started. Registry lock held. */
 void usm_backends_fork(usm_fork_phase phase);
 
 /*

@@ -9,7 +9,6 @@
 #include <execinfo.h>
 #endif
 
-#define REGISTRY (1u << USM_LOCK_REGISTRY)
 #define GIL (1u << USM_LOCK_KINDS)
 
 /*
@@ -21,7 +20,6 @@ static const struct {
     unsigned held;
     const char *where;
 } known[] = {
-    {"start", REGISTRY | GIL, "usm_backend_start; with the GIL where it is the host's"},
     {"memory_connection", GIL, "the plan of a copy between two places"},
     {"queue_create", GIL, "queues over streams of other libraries"},
     {"program_build", GIL, "kernels of the host from a pointer"},

@@ -8,6 +8,7 @@
 
 static void prepare(void)
 {
+    usm_backends_fork_starts(USM_FORK_PREPARE);
     usm_registry_lock();
     usm_backends_fork(USM_FORK_PREPARE);
     usm_queues_fork(USM_FORK_PREPARE);
@@ -24,6 +25,7 @@ static void in_parent(void)
     usm_queues_fork(USM_FORK_PARENT);
     usm_backends_fork(USM_FORK_PARENT);
     usm_registry_unlock();
+    usm_backends_fork_starts(USM_FORK_PARENT);
 }
 
 static void in_child(void)
@@ -35,6 +37,7 @@ static void in_child(void)
     usm_queues_fork(USM_FORK_CHILD);
     usm_backends_fork(USM_FORK_CHILD);
     usm_registry_unlock();
+    usm_backends_fork_starts(USM_FORK_CHILD);
     usm_queues_after_fork();
 }
 
