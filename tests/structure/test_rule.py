@@ -35,12 +35,7 @@ WITH_DRIVER = {
 }
 SOMETIMES = {"memory_free": "free_waits(alloc)", "event_wait": "false"}
 # What is called with the GIL or a lock today. It may only get shorter.
-BROKEN = {
-    "memory_connection": "GIL",
-    "queue_create": "GIL",
-    "program_build": "GIL",
-    "program_binary": "GIL",
-}
+BROKEN = {"memory_connection": "GIL"}
 
 
 def words_of(comment):

@@ -3,6 +3,7 @@
  * forgotten. The streams are those of a backend in this file: the host's, with streams that never run.
  */
 #include "check.h"
+#include "core/device/rule.h"
 #include "core/tasks/alloc_stream.h"
 #include "support.h"
 
@@ -66,7 +67,7 @@ static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_com
     if (queue->foreign != NULL) {
         now_known(queue->foreign);
     }
-    usm_status status = host->queue_submit(queue, event, command, error);
+    usm_status status = USM_CALL(host, queue_submit)(queue, event, command, error);
     if (other.stream == 0) { /* to lend to another stream takes the lock of this queue, which is held here */
         count_moment();
     }

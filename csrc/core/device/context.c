@@ -1,6 +1,7 @@
 #include "context.h"
 
 #include "backend.h"
+#include "core/base/detach.h"
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/base/sync.h"
@@ -45,9 +46,12 @@ static usm_status create(const usm_backend *backend, usm_device **devices, size_
     context->devices = devices;
     context->n_devices = n_devices;
     context->foreign = foreign;
-    usm_status status = backend->context_create != NULL
-                            ? USM_CALL_IF(backend->has_driver, backend, context_create)(context, error)
-                            : USM_OK;
+    usm_status status = USM_OK;
+    if (backend->context_create != NULL) {
+        void *held = backend->has_driver ? usm_detach() : NULL;
+        status = USM_CALL_IF(backend->has_driver, backend, context_create)(context, error);
+        usm_attach(held);
+    }
     if (status != USM_OK) {
         free(devices);
         free(context);

@@ -21,9 +21,6 @@ static const struct {
     const char *where;
 } known[] = {
     {"memory_connection", GIL, "the plan of a copy between two places"},
-    {"queue_create", GIL, "queues over streams of other libraries"},
-    {"program_build", GIL, "kernels of the host from a pointer"},
-    {"program_binary", GIL, "the first use of a built-in kernel, for the cache"},
 };
 
 static bool (*is_attached)(void);

@@ -193,7 +193,9 @@ usm_status usm_program_create(usm_place *place, const usm_program_source *source
     usm_live_add(USM_LIVE_PROGRAM, 1);
     usm_status status = keep_facts(program, source, error);
     if (status == USM_OK) {
+        void *held = usm_detach();
         status = USM_CALL(backend, program_build)(program, source, log, error);
+        usm_attach(held);
     }
     if (status != USM_OK) {
         free_program(program);
@@ -239,7 +241,10 @@ usm_status usm_program_binary(usm_program *program, void **out, size_t *size, us
         return usm_error_driver(error, USM_DRIVER, program->backend->name, 0, "",
                                 "programs of the backend %s have no binary form", program->backend->name);
     }
-    return USM_CALL(program->backend, program_binary)(program, out, size, error);
+    void *held = usm_detach();
+    usm_status status = USM_CALL(program->backend, program_binary)(program, out, size, error);
+    usm_attach(held);
+    return status;
 }
 
 static void destroy_native(usm_kernel *kernel)

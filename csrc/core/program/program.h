@@ -98,7 +98,7 @@ typedef struct usm_kernel {
 } usm_kernel;
 
 /*
- * Builds for the place. It may block for long: call it without locks and without the GIL. USM_BUILD if the
+ * Builds for the place. It may block for long, without the GIL (usm_detach): no lock. USM_BUILD if the
  * source is wrong: *log (from malloc, the caller frees it) is then all that the compiler wrote. *log is
  * NULL otherwise.
  */
@@ -118,7 +118,7 @@ void usm_program_release(USM_TAKES usm_program *program);
 /* The programs of a place: those that are kept, and the built-in ones. */
 extern const usm_place_part usm_program_part;
 
-/* The binary that USM_LANGUAGE_NATIVE loads, in memory from malloc. It may block. */
+/* The binary that USM_LANGUAGE_NATIVE loads, in memory from malloc. It may block (usm_detach). */
 usm_status usm_program_binary(usm_program *program, USM_GIVES void **out, size_t *size, usm_error *error);
 
 /* USM_INDEX if the program has no kernel of that name. */

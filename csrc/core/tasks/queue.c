@@ -1,5 +1,6 @@
 #include "queue.h"
 
+#include "core/base/detach.h"
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/device/rule.h"
@@ -26,9 +27,12 @@ static void destroy_parts(usm_queue *queue)
 static usm_status create_parts(usm_queue *queue, usm_error *error)
 {
     const usm_backend *backend = queue->backend;
-    usm_status status = backend->queue_create != NULL
-                            ? USM_CALL_IF(backend->has_driver, backend, queue_create)(queue, error)
-                            : USM_OK;
+    usm_status status = USM_OK;
+    if (backend->queue_create != NULL) {
+        void *held = backend->has_driver ? usm_detach() : NULL;
+        status = USM_CALL_IF(backend->has_driver, backend, queue_create)(queue, error);
+        usm_attach(held);
+    }
     if (status == USM_OK && queue->worker == NULL) {
         /* Several threads, so that one stuck task does not stop the others of an out-of-order queue. */
         queue->worker = usm_worker_new(queue->in_order ? 1 : 4);
