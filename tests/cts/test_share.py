@@ -255,10 +255,11 @@ def test_counts_stay_flat(shared, peer):
 
     for _ in range(3):  # the other process closes each handle when it gets the next
         share()
-    before = counts(), peer("len(os.listdir('/proc/self/fd')), len(open('/proc/self/maps').readlines())")
+    theirs = "usmpy.trim(), len(os.listdir('/proc/self/fd')), len(open('/proc/self/maps').readlines())"
+    before = counts(), peer(theirs)[1:]
     for _ in range(200):
         share()
-    after = counts(), peer("len(os.listdir('/proc/self/fd')), len(open('/proc/self/maps').readlines())")
+    after = counts(), peer(theirs)[1:]
     assert after[0] == before[0]
     assert after[1][0] == before[1][0]
     assert after[1][1] <= before[1][1] + 8  # the interpreter's own memory
@@ -334,6 +335,7 @@ def test_a_killed_exporter(device, peer, when):
     """Its memory stays where descriptors of it are open, and can be handed on."""
     place = device.filter_string
     usmpy.share(usmpy.zeros(1, device=device)).wait()
+    usmpy.trim()  # it is closed
     before = len(os.listdir("/proc/self/fd"))
     with Peer() as other:
         other(f"x = usmpy.share(usmpy.arange(1 << 20, dtype='int32', device={place!r}))")
@@ -357,6 +359,7 @@ def test_a_killed_exporter(device, peer, when):
         assert peer("handle().open()[:3].tolist()", handle) == [5, 1, 2]
     del y
     gc.collect()
+    usmpy.trim()
     assert len(os.listdir("/proc/self/fd")) == before
 
 
