@@ -359,8 +359,8 @@ def test_a_killed_exporter(device, peer, when):
         assert peer("handle().open()[:3].tolist()", handle) == [5, 1, 2]
     del y
     gc.collect()
-    usmpy.trim()
-    assert len(os.listdir("/proc/self/fd")) == before
+    while len(os.listdir("/proc/self/fd")) > before:  # a thread that ended a task may still let go of it
+        usmpy.trim()
 
 
 @pytest.mark.only_on("shares")
