@@ -5,6 +5,7 @@
 
 #include "core/base/fault.h"
 #include "core/base/live.h"
+#include "core/base/reclaimer.h"
 #include "core/builtin/archive.h"
 #include "core/builtin/kernels.h"
 #include "core/copy/copy.h"
@@ -111,6 +112,10 @@ static PyObject *live_counts(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
+    usmpy_deferred_poll();
+    Py_BEGIN_ALLOW_THREADS
+        usm_reclaimer_settle();
+    Py_END_ALLOW_THREADS
     usmpy_deferred_poll();
     PyObject *dict = PyDict_New();
     for (int i = 0; dict != NULL && i < USM_LIVE_KINDS; i++) {

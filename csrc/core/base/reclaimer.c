@@ -139,6 +139,25 @@ size_t usm_reclaimer_drain(void)
     return nbytes;
 }
 
+#ifdef USM_TESTING
+void usm_reclaimer_settle(void)
+{
+    int64_t until = usm_clock_ns() + STOP_NS;
+    bool any = true;
+    usm_mutex_lock(&list.lock);
+    while (any || (list.giving != 0 && usm_clock_ns() < until)) {
+        if (!any) {
+            usm_cond_wait_until(&list.changed, &list.lock, until);
+        }
+        any = false;
+        for (size_t n = list.n; n > 0 && list.n != 0; n--) {
+            any |= give_back_first(false);
+        }
+    }
+    usm_mutex_unlock(&list.lock);
+}
+#endif
+
 void usm_reclaimer_stop(void)
 {
     int64_t until = usm_clock_ns() + STOP_NS;

@@ -40,6 +40,11 @@ USM_GIVES usm_reclaimable *usm_reclaimer_take(bool (*fits)(const usm_reclaimable
  * in the driver. No lock, no GIL.
  */
 size_t usm_reclaimer_drain(void);
+/*
+ * In builds for tests: gives back all for which no driver waits, and waits, a second at most, for what other
+ * threads are giving back. No lock, no GIL.
+ */
+void usm_reclaimer_settle(void);
 /* The process ends: gives back what is left, but waits no longer than a second for it. No lock. */
 void usm_reclaimer_stop(void);
 
