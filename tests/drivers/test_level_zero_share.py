@@ -521,6 +521,7 @@ def test_memory_whose_handle_cannot_be_duplicated():
         x = usmpy.arange(1 << 16, dtype="int32", device="level_zero")
         usmpy.share(x)
         x.queue.wait()
+        usmpy.trim()  # it is closed
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(128, hard), hard))
         taken, said = [], []
