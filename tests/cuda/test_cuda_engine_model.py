@@ -15,6 +15,8 @@ import pytest
 from engine_model import Memory, Queue, Task
 from model_seeds import first_of, parts
 
+import usmpy
+
 libc = ctypes.CDLL(None)
 NOT_THERE = ("drop_event", "lend", "wait_for", "export", "refuse")  # tasks whose end the program cannot see
 WEIGHTS = {name: weight for name, weight in engine_programs.WEIGHTS.items() if name not in NOT_THERE}
@@ -139,8 +141,14 @@ class Program(engine_programs.Program):
             self.driver.synchronize(handle)
 
 
+@pytest.fixture(scope="module")
+def built(device):
+    """The driver loads no module while a gate is closed: it would wait for the work behind it."""
+    usmpy.prebuild(device)
+
+
 @pytest.fixture
-def handles(driver):
+def handles(driver, built):
     handle = driver.stream()
     yield [handle, cuda_peers.LEGACY]
     driver.destroy_stream(handle)
