@@ -246,6 +246,7 @@ def test_counts_stay_flat(shared, peer):
     """Descriptors and mappings of both processes, over many shares."""
 
     def counts():
+        usmpy.trim()  # what nobody uses is closed
         with open("/proc/self/maps") as maps:
             return len(os.listdir("/proc/self/fd")), sum("memfd:usmpy" in line for line in maps)
 
@@ -260,8 +261,10 @@ def test_counts_stay_flat(shared, peer):
     for _ in range(200):
         share()
     after = counts(), peer(theirs)[1:]
-    assert after[0] == before[0]
-    assert after[1][0] == before[1][0]
+    # Fewer where a thread let go of an earlier block meanwhile.
+    assert after[0][0] <= before[0][0]
+    assert after[0][1] <= before[0][1]
+    assert after[1][0] <= before[1][0]
     assert after[1][1] <= before[1][1] + 8  # the interpreter's own memory
 
 
