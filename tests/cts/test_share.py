@@ -261,7 +261,7 @@ def test_counts_stay_flat(shared, peer):
     for _ in range(200):
         share()
     after = counts(), peer(theirs)[1:]
-    # Fewer where a thread let go of an earlier block meanwhile.
+    # They fall if the last count of an earlier block is released in between.
     assert after[0][0] <= before[0][0]
     assert after[0][1] <= before[0][1]
     assert after[1][0] <= before[1][0]
@@ -362,7 +362,7 @@ def test_a_killed_exporter(device, peer, when):
         assert peer("handle().open()[:3].tolist()", handle) == [5, 1, 2]
     del y
     gc.collect()
-    while len(os.listdir("/proc/self/fd")) > before:  # a thread that ended a task may still let go of it
+    while len(os.listdir("/proc/self/fd")) > before:  # another thread may hold the last count
         usmpy.trim()
 
 

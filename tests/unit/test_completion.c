@@ -54,7 +54,7 @@ static void *stop(void *unused)
     return NULL;
 }
 
-/* The thread has work in its hands when it is told to end: what comes meanwhile runs too. */
+/* The thread is running work when it is told to end: work that is handed over meanwhile runs, too. */
 static void work_runs_that_comes_before_the_end(void)
 {
     gate held = GATE_CLOSED, open = GATE_CLOSED;

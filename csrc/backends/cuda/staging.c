@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Small pieces come in blocks of so many: pinning takes milliseconds, however little it is. */
+/* Small pieces are pinned 16 at a time: cuMemHostAlloc takes milliseconds even for one piece. */
 #define SMALL_PIECES 16
 
 /*

@@ -113,7 +113,7 @@ usm_reclaimable *usm_reclaimer_take(bool (*fits)(const usm_reclaimable *item, co
 {
     usm_reclaimable *found = NULL;
     usm_mutex_lock(&list.lock);
-    for (usm_reclaimable **at = &list.first; *at != NULL && found == NULL; at = &(*at)->next) {
+    for (usm_reclaimable **at = &list.first; *at != NULL; at = &(*at)->next) {
         if (fits(*at, argument)) {
             found = remove_at(at);
             break;

@@ -63,7 +63,7 @@ static inline bool usm_refcount_up_unless_zero(usm_refcount *refs)
     return value < 0;
 }
 
-/* Whether there are so many counts at this moment. */
+/* Whether the count has this value at the moment. */
 static inline bool usm_refcount_is(const usm_refcount *refs, int32_t n)
 {
     return atomic_load_explicit(&((usm_refcount *)refs)->value, memory_order_acquire) == n;

@@ -161,8 +161,8 @@ static chain *lacks_room(size_t most_words)
 }
 
 /*
- * Takes the lock, and has room for a record with so many words, unless it is dropped. Other threads may use
- * up, or add, what was missing while memory is asked for.
+ * Takes the lock and makes room for a record of that many words, unless the record is dropped. While memory
+ * is allocated without the lock, other threads may use the room or add some.
  */
 static usm_spinlock *lock_log(size_t most_words)
 {

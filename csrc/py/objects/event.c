@@ -48,7 +48,7 @@ static int event_traverse(PyObject *self, visitproc visit, void *arg)
     return usmpy_inherited_traverse(event->event, event->result, event->claim, visit, arg);
 }
 
-/* Called where it is told how the task ended: an exception that it inherited may lead back to the Event. */
+/* Called once the caller learns of the failure: an inherited exception may lead back to the Event. */
 static void claim_exception(PyObject *self)
 {
     usmpy_event *event = (usmpy_event *)self;
