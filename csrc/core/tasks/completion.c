@@ -417,7 +417,10 @@ void usm_completion_fork(usm_fork_phase phase)
         return;
     }
     if (phase == USM_FORK_CHILD) {
-        thread.ready = thread.runs = thread.called = thread.asleep = false;
+        thread.ready = false;
+        thread.runs = false;
+        thread.called = false;
+        thread.asleep = false;
         thread.first = NULL;
         thread.work = NULL;
     }
