@@ -93,6 +93,8 @@ class Model:
         self.step = 0
         self.unfinished: list[Task] = []  # in the order of submission
         self.lent: dict[Memory, Queue] = {}  # to a stream: the next use comes after what is in it then
+        self.mortal: set[Queue] = set()  # streams that others may destroy
+        self.waiting: list[tuple[Memory, Queue]] = []  # freed, until the stream is known to live
 
     def submit(
         self,
@@ -147,6 +149,13 @@ class Model:
         if stream is not None:
             self.mark(memory, stream)
 
+    def see(self, stream: Queue) -> None:
+        """The stream lives: its work keeps the memory that waits for it."""
+        found = [memory for memory, other in self.waiting if other is stream]
+        self.waiting = [pair for pair in self.waiting if pair[1] is not stream]
+        for memory in found:
+            self.mark(memory, stream)
+
     def mark(self, memory: Memory, stream: Queue) -> None:
         """Makes what is in the stream now a task on the memory."""
         if stream.pending:
@@ -168,7 +177,10 @@ class Model:
                 task.effect()
                 self.end(task, None)
         for memory in [memory for memory in self.lent if not self.lives(memory)]:
-            self.join(memory)  # the stream's work keeps it
+            if self.lent[memory] in self.mortal:
+                self.waiting.append((memory, self.lent.pop(memory)))
+            else:
+                self.join(memory)  # the stream's work keeps it
 
     def open(self, task: Task) -> None:
         """Lets the function of a running task return, or raise."""

@@ -136,6 +136,12 @@ static void report(usm_deferred *node)
     char text[200] =
         "in a task of usmpy: it failed and nobody asked for its result; call event.wait() or "
         "queue.wait()";
+    if (failure->n_reported == 0) {
+        snprintf(
+            text, sizeof text,
+            "at the end of a loan of usmpy's memory: its order could not be recorded; the memory is used "
+            "again once the device has no work");
+    }
     if (failure->n_reported > 1 || failure->reports_more) {
         snprintf(text, sizeof text,
                  "in %s%u tasks of one queue of usmpy: they failed and nobody asked for their results; call "

@@ -43,6 +43,11 @@ class Program(engine_programs.Program):
         super().__init__(device, steps, shape)
         self.driver, self.handles = driver, handles
         self.model_streams = [Queue(len(self.queues) + i, True) for i in range(len(handles))]
+        self.model.mortal = {
+            stream
+            for stream, handle in zip(self.model_streams, handles, strict=True)
+            if handle != cuda_peers.LEGACY
+        }
         self.semaphores = []  # the driver may use them until the end
         self.consumers = {}  # of exported memory, which nobody else uses until it is given back
 
@@ -59,18 +64,11 @@ class Program(engine_programs.Program):
         return found
 
     def drop_export(self, a: int, b: int, c: int) -> None:
-        """The consumer gives the memory back: what is in its stream becomes a task on it.
-
-        The default stream, which always exists, is asked at the memory's next use.
-        """
+        """The consumer gives the memory back: its stream is asked at the memory's next use."""
         if not self.exports:
             return
         memory = self.exports[a % len(self.exports)][0]
-        stream = self.consumers.pop(memory)
-        if self.handles[stream.number - len(self.model_queues)] == cuda_peers.LEGACY:
-            self.model.lent[memory] = stream
-        else:
-            self.model.mark(memory, stream)
+        self.model.lent[memory] = self.consumers.pop(memory)
         super().drop_export(a, b, c)
 
     def lend_to_stream(self, a: int, b: int, c: int) -> None:
@@ -93,6 +91,8 @@ class Program(engine_programs.Program):
         how = "by DLPack" if by_dlpack else "with a loan"
         what = f"task {number}: {'behind a gate, ' if gated else ''}fills it there"
         self.log.append(f"  lend {memory.number} to stream {stream.number} {how}; {what}")
+        if by_dlpack:
+            self.model.see(stream)
         work = Task(number, stream, {}, effect, gated)
         if gated:
             gate = Semaphore()
@@ -139,6 +139,7 @@ class Program(engine_programs.Program):
         super().close()
         for handle in self.handles:
             self.driver.synchronize(handle)
+        usmpy.trim()  # no memory waits for the streams in the next program
 
 
 @pytest.fixture(scope="module")

@@ -137,18 +137,6 @@ def test_malformed_protocols_are_refused(device):
         usmpy.Queue.from_stream(Raises())
 
 
-def test_memory_unknown_to_the_driver_is_refused(peer, driver, device):
-    gone = driver.stream()
-    driver.destroy_stream(gone)
-    driver.forgiven += 4
-    before = driver.misuses()
-    for handle in (gone, 0xDEADBEEF000):
-        for call in (usmpy.Queue.from_stream, device.queue.wait_for):
-            with pytest.raises(usmpy.UsmError, match="no stream"):
-                call(handle)
-    driver.forgiven = driver.misuses() - before
-
-
 # -- waits -----------------------------------------------------------------------------------------
 
 

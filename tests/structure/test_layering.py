@@ -53,7 +53,6 @@ SEEN_BY_BACKENDS = {
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the driver and the compiler",
-        "readable.h": "handles that come from Python as numbers",
         "registry.h": "the devices that it found at its start",
         "signature.h": "the words of parameters",
         "stream.h": "queues, events and commands, and the streams of others",
@@ -432,7 +431,7 @@ def test_each_entry_of_the_table_has_its_contract():
     ]
     entry = re.compile(r"/\*((?:(?!\*/).)*)\*/\n    [\w *]+\(\*(\w+)\)\(", re.S)
     native, share, table = (entry.findall(group) for group in groups)
-    assert (len(native), len(share), len(table)) == (6, 6, 26)
+    assert (len(native), len(share), len(table)) == (7, 6, 26)
     for comment, name in table:
         assert all(f"{word}: " in comment for word in ("Thread", "Locks", "Blocks")), name
     assert all("Blocks: " in comment for comment, _ in share)
@@ -567,7 +566,6 @@ STATE = {
         "mutex": "of these",
     },
     "backends/cuda/staging.c": {"lock": "of the next", "spare": "pinned memory that no copy uses"},
-    "backends/cuda/stream.c": {"begins_with_address": "how handles of living streams look"},
     "backends/fault/fault.c": {
         "faults": "which call is to fail, in builds for tests",
         "again": "memory was refused in this thread: the second try is too",
@@ -684,7 +682,11 @@ STATE = {
         "once": "locks are made once",
     },
     "core/tasks/worker.c": {"here": "whose thread this is"},
-    "core/tasks/unretrieved.c": {"reporter": "how reports of failures get to Python; atomic"},
+    "core/tasks/reclaim.c": {"n_lent": "memory that waits for streams which may be gone; atomic"},
+    "core/tasks/unretrieved.c": {
+        "reported": "statuses of loans that were reported; atomic",
+        "reporter": "how reports of failures get to Python; atomic",
+    },
     "py/arrays/interfaces.c": {"refused": "the array whose buffer the thread asked for last"},
     "py/objects/host_task.c": {"callbacks": "the queue that callbacks of events run in; atomic, made once"},
     "py/wait.c": {

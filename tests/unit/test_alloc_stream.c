@@ -1,10 +1,14 @@
 /*
  * Memory lent to streams of other libraries: whatever two threads do with it at the same time, no lend is
- * forgotten. The streams are those of a backend in this file: the host's, with streams that never run.
+ * forgotten, and no block is used again while a stream may work on it. The streams are those of a backend in
+ * this file: the host's, with streams that never run.
  */
 #include "check.h"
+#include "core/base/reclaimer.h"
 #include "core/device/rule.h"
 #include "core/tasks/alloc_stream.h"
+#include "core/tasks/reclaim.h"
+#include "core/tasks/unretrieved.h"
 #include "support.h"
 
 #include <pthread.h>
@@ -16,6 +20,10 @@ static char handles[STREAMS]; /* the addresses of streams */
 /* When the work of a stream became known here: found idle, or a marker enqueued behind it. */
 static _Atomic long now, known[STREAMS];
 static _Atomic bool idle = true;
+
+static _Atomic long touched, synchronized; /* calls about streams; calls that wait for the device */
+static _Atomic uint64_t generation = 100;  /* of the streams: their numbers begin there */
+static _Atomic bool refuses;               /* to enqueue a marker */
 
 /* Called once, when the moment comes: what another thread does meanwhile. */
 static struct {
@@ -45,12 +53,33 @@ static usm_status stream_inspect(usm_device *device, void *handle, usm_stream_fa
 {
     (void)device;
     (void)error;
+    atomic_fetch_add(&touched, 1);
     *facts = (usm_stream_facts){.id = (uint64_t)(uintptr_t)handle, .idle = atomic_load(&idle)};
     facts->options = (usm_queue_options){.in_order = true, .priority = USM_PRIORITY_NORMAL};
-    if (facts->idle) {
+    if (facts->idle && handle != USM_STREAM_LEGACY) {
         now_known(handle);
     }
     count_moment();
+    return USM_OK;
+}
+
+static uint64_t number_of(int stream)
+{
+    return atomic_load(&generation) + (uint64_t)stream;
+}
+
+static uint64_t stream_id(usm_device *device, void *handle)
+{
+    (void)device;
+    atomic_fetch_add(&touched, 1);
+    return number_of((int)((char *)handle - handles));
+}
+
+static usm_status synchronize(usm_device *device, usm_error *error)
+{
+    (void)device;
+    (void)error;
+    atomic_fetch_add(&synchronized, 1);
     return USM_OK;
 }
 
@@ -64,6 +93,9 @@ static const usm_backend *host;
 static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                usm_error *error)
 {
+    if (queue->foreign != NULL && atomic_load(&refuses)) {
+        return usm_error_set(error, USM_DRIVER, "this marker was made to fail");
+    }
     if (queue->foreign != NULL) {
         now_known(queue->foreign);
     }
@@ -77,7 +109,10 @@ static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_com
 static usm_device *device_with_streams(void)
 {
     static usm_backend backend;
-    static usm_native_entries native = {.handle = handle, .stream_inspect = stream_inspect};
+    static usm_native_entries native = {.handle = handle,
+                                        .stream_inspect = stream_inspect,
+                                        .stream_id = stream_id,
+                                        .synchronize = synchronize};
     static usm_device *device;
     if (device == NULL) {
         host = host_device()->backend;
@@ -93,7 +128,7 @@ static usm_device *device_with_streams(void)
     return device;
 }
 
-static usm_alloc *new_lendable(void)
+static usm_alloc *new_lendable_of(size_t nbytes)
 {
     usm_error error;
     usm_context *context;
@@ -101,8 +136,13 @@ static usm_alloc *new_lendable(void)
     usm_alloc *alloc;
     CHECK_OK(usm_context_default(device_with_streams(), &context, &error));
     CHECK_OK(usm_context_place(context, device_with_streams(), &place, &error));
-    CHECK_OK(usm_alloc_create(place, USM_DEVICE, 100, false, &alloc, &error));
+    CHECK_OK(usm_alloc_create(place, USM_DEVICE, nbytes, false, &alloc, &error));
     return alloc;
+}
+
+static usm_alloc *new_lendable(void)
+{
+    return new_lendable_of(100);
 }
 
 static bool is_lent_to(usm_alloc *alloc, int stream)
@@ -225,10 +265,130 @@ static void many_threads_lend(void)
     usm_alloc_release(alloc);
 }
 
+static void end_loan(usm_alloc *alloc, int stream, uint64_t id)
+{
+    long before = atomic_load(&touched);
+    usm_alloc_lend_ended(alloc, device_with_streams(), &handles[stream], id);
+    CHECK_EQ(atomic_load(&touched), before);
+    CHECK((atomic_load(&alloc->flags) & USM_ALLOC_UNORDERED) != 0);
+}
+
+static void expect_order(usm_alloc *alloc, int stream, bool waits)
+{
+    long before = atomic_load(&synchronized), known_before = atomic_load(&known[stream]);
+    act(alloc, ORDER, 0);
+    CHECK_EQ(atomic_load(&synchronized), before + waits);
+    CHECK(waits || atomic_load(&known[stream]) > known_before);
+    CHECK_EQ(atomic_load(&alloc->flags) & USM_ALLOC_UNORDERED, 0);
+}
+
+/* The next use asks the stream; it waits for the device where that is another one, or none was named. */
+static void the_end_of_a_loan_touches_no_stream(void)
+{
+    usm_alloc *alloc = new_lendable();
+    for (int busy = 0; busy < 2; busy++) {
+        atomic_store(&idle, busy == 0);
+        end_loan(alloc, 1, number_of(1));
+        end_loan(alloc, 1, number_of(1));
+        expect_order(alloc, 1, false);
+        end_loan(alloc, 1, USM_STREAM_NO_ID);
+        expect_order(alloc, 1, true);
+        end_loan(alloc, 1, number_of(1));
+        end_loan(alloc, 2, number_of(2)); /* both have to be waited for */
+        expect_order(alloc, 1, true);
+        end_loan(alloc, 1, number_of(1));
+        atomic_fetch_add(&generation, STREAMS); /* destroyed; the new stream has its handle */
+        expect_order(alloc, 1, true);
+    }
+    atomic_store(&idle, true);
+    CHECK_EQ(wait_alloc(alloc, USM_READ_WRITE), USM_OK);
+    usm_alloc_release(alloc);
+}
+
+/* Whether an allocation of this size gets the block. */
+static bool is_used_again(const void *pointer, size_t nbytes)
+{
+    usm_alloc *alloc = new_lendable_of(nbytes);
+    bool same = alloc->pointer == pointer;
+    usm_alloc_release(alloc);
+    return same;
+}
+
+static void a_block_waits_until_its_stream_is_known_to_live(void)
+{
+    usm_alloc *alloc = new_lendable_of(5000);
+    void *pointer = alloc->pointer;
+    long before = atomic_load(&synchronized), touches = atomic_load(&touched);
+    end_loan(alloc, 1, number_of(1));
+    usm_alloc_release(alloc);
+    CHECK_EQ(atomic_load(&touched), touches);
+    CHECK(!is_used_again(pointer, 5000));
+    usm_reclaim_stream_lives(device_with_streams(), &handles[1], number_of(1) + STREAMS);
+    CHECK(!is_used_again(pointer, 5000));
+    usm_reclaim_stream_lives(device_with_streams(), &handles[1], number_of(1));
+    CHECK(is_used_again(pointer, 5000));
+    CHECK_EQ(atomic_load(&synchronized), before);
+}
+
+static void a_drain_waits_for_the_device_once(void)
+{
+    enum { BLOCKS = 5 };
+    usm_alloc *allocs[BLOCKS];
+    long before = atomic_load(&synchronized);
+    for (int i = 0; i < BLOCKS; i++) {
+        allocs[i] = new_lendable_of(9000);
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        end_loan(allocs[i], i % STREAMS, i % 2 == 0 ? number_of(i % STREAMS) : USM_STREAM_NO_ID);
+        usm_alloc_release(allocs[i]);
+    }
+    CHECK(usm_reclaimer_drain() >= BLOCKS * (size_t)9000);
+    CHECK_EQ(atomic_load(&synchronized), before + 1);
+}
+
+static int reports;
+
+static void count_report(usm_deferred *node)
+{
+    usm_failure *failure = (usm_failure *)((char *)node - offsetof(usm_failure, report));
+    CHECK(strstr(failure->text, "made to fail") != NULL);
+    CHECK_EQ(failure->n_reported, 0);
+    reports++;
+    usm_failure_release(failure);
+}
+
+/* The marker behind the stream fails when the last count goes. */
+static void what_cannot_be_recorded_waits_and_is_reported_once(void)
+{
+    usm_unretrieved_set_reporter(count_report);
+    atomic_store(&idle, false);
+    long before = atomic_load(&synchronized);
+    for (int i = 0; i < 3; i++) {
+        usm_alloc *alloc = new_lendable_of(20000);
+        void *pointer = alloc->pointer;
+        act(alloc, LEND, 0);
+        atomic_store(&refuses, true);
+        usm_alloc_release(alloc);
+        atomic_store(&refuses, false);
+        CHECK(!is_used_again(pointer, 20000));
+    }
+    usm_deferred_drain(&usm_deferred_main);
+    CHECK_EQ(reports, 1);
+    CHECK_EQ(atomic_load(&synchronized), before);
+    usm_reclaimer_drain();
+    CHECK(atomic_load(&synchronized) > before);
+    atomic_store(&idle, true);
+    usm_unretrieved_set_reporter(NULL);
+}
+
 int main(void)
 {
     watchdog(120);
     RUN(no_lend_is_forgotten);
     RUN(many_threads_lend);
+    RUN(the_end_of_a_loan_touches_no_stream);
+    RUN(a_block_waits_until_its_stream_is_known_to_live);
+    RUN(a_drain_waits_for_the_device_once);
+    RUN(what_cannot_be_recorded_waits_and_is_reported_once);
     return 0;
 }

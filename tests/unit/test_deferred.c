@@ -224,8 +224,8 @@ static usm_alloc *import_for(usm_deferred_list *home, int *deleted)
     usm_error error;
     CHECK_OK(usm_alloc_import(host_place(), USM_HOST, memory, sizeof memory, deleted, count_deletion, &alloc,
                               &error));
-    CHECK(alloc->link.deferred.home == &one);
-    alloc->link.deferred.home = home;
+    CHECK(alloc->deferred.home == &one);
+    alloc->deferred.home = home;
     return alloc;
 }
 

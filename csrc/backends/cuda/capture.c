@@ -29,9 +29,6 @@ static usm_cuda_timeline ended = {.submitted = 1, .completed = 1, .fenced = 1};
 bool usm_cuda_is_capturing(CUstream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (stream == (CUstream)USM_STREAM_ALL) {
-        return false;
-    }
     CUresult code = usm_cuda.cuStreamIsCapturing(stream, &status);
     return code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }

@@ -12,10 +12,6 @@
 
 #include <cuda.h>
 
-#if CUDA_VERSION < 12050
-CUresult cuCtxRecordEvent(CUcontext context, CUevent event); /* of later drivers: only its type is used */
-#endif
-
 /* Functions of libcuda. Optional ones are NULL where the driver is older than they are. */
 typedef struct usm_cuda_api {
 #define USM_CUDA_FUNCTION(required, name) __typeof__(name) *name;
@@ -326,8 +322,6 @@ CUresult usm_cuda_load_function(CUfunction function);
 
 /* stream.c: the device whose primary context the stream is of, by name where there is none. */
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error);
-/* stream.c: how handles of living streams look, by one of ours. */
-void usm_cuda_stream_learn(CUstream own);
 
 extern usm_fork_guard usm_cuda_guard; /* library.c */
 static inline bool usm_cuda_forked(void)
@@ -357,7 +351,8 @@ USM_NATIVE_ENTRY(usm_cuda, handle);
 USM_NATIVE_ENTRY(usm_cuda, inspect);
 USM_NATIVE_ENTRY(usm_cuda, admit);
 USM_NATIVE_ENTRY(usm_cuda, stream_inspect);
-USM_NATIVE_ENTRY(usm_cuda, stream_fingerprint);
+USM_NATIVE_ENTRY(usm_cuda, stream_id);
+USM_NATIVE_ENTRY(usm_cuda, synchronize);
 USM_ENTRY(usm_cuda, device_partition);
 USM_ENTRY(usm_cuda, context_create);
 USM_ENTRY(usm_cuda, memory_allocate);

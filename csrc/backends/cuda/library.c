@@ -155,7 +155,8 @@ static const usm_native_entries native = {
     .inspect = usm_cuda_native_inspect,
     .admit = usm_cuda_native_admit,
     .stream_inspect = usm_cuda_native_stream_inspect,
-    .stream_fingerprint = usm_cuda_native_stream_fingerprint,
+    .stream_id = usm_cuda_native_stream_id,
+    .synchronize = usm_cuda_native_synchronize,
 };
 
 static const usm_share_entries share = {

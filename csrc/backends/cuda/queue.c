@@ -17,7 +17,6 @@ static void adopt(usm_queue *queue, usm_cuda_queue *native)
     native->per_thread = queue->foreign == USM_STREAM_PER_THREAD;
     native->thread = pthread_self();
     if (queue->foreign != USM_STREAM_PER_THREAD && queue->foreign != USM_STREAM_LEGACY &&
-        queue->foreign != USM_STREAM_ALL &&
         usm_cuda.cuStreamGetPriority(queue->foreign, &priority) == CUDA_SUCCESS &&
         usm_cuda.cuCtxGetStreamPriorityRange(&least, &greatest) == CUDA_SUCCESS && priority < 0 &&
         greatest < 0) {
@@ -124,9 +123,6 @@ static bool is_known(const usm_event *event, bool host, bool reads_now)
 static CUresult follow_links(const usm_event *event, const usm_cuda_timeline *timeline)
 {
     CUresult code = CUDA_SUCCESS;
-    if (timeline->stream == (CUstream)USM_STREAM_ALL) {
-        return code; /* its fence covers all streams; the end waits for other links (usm_event_arm) */
-    }
     for (size_t i = 0; i < event->n_links && code == CUDA_SUCCESS; i++) {
         const usm_cuda_event *other = (usm_cuda_event *)event->links[i].event;
         if (event->links[i].event->queue->backend != event->queue->backend) {

@@ -4,43 +4,17 @@
  */
 #include "cuda_backend.h"
 
-#include "core/base/readable.h"
-
-/*
- * NVIDIA's driver crashes when it is given a stream that was destroyed. A handle is the address of a block
- * from malloc, which begins with another address while the stream lives, as our own streams show, and with a
- * word of malloc's once it was freed. A block that was used again since cannot be told from a stream.
- */
-static _Atomic bool begins_with_address;
-
-/* Learns by a stream of our own whether handles of this driver look as described above. */
-void usm_cuda_stream_learn(CUstream own)
-{
-    atomic_store_explicit(&begins_with_address,
-                          usm_is_readable(own) && usm_is_readable(*(void *const volatile *)own),
-                          memory_order_relaxed);
-}
-
-static bool looks_alive(CUstream stream)
-{
-    return usm_is_readable(stream) && (!atomic_load_explicit(&begins_with_address, memory_order_relaxed) ||
-                                       usm_is_readable(*(void *const volatile *)stream));
-}
-
 /* The device by the stream's context. Some primary context must be current on the thread. */
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error)
 {
     CUcontext context = NULL;
-    CUresult code = CUDA_ERROR_INVALID_HANDLE;
     *out = NULL;
-    if (looks_alive(stream)) { /* a capturing stream must not be asked: it is taken for one of this context */
-        code = usm_cuda_is_capturing(stream) ? usm_cuda.cuCtxGetCurrent(&context)
-                                             : usm_cuda.cuStreamGetCtx(stream, &context);
-    }
+    /* A capturing stream must not be asked: it is taken for one of this context. */
+    CUresult code = usm_cuda_is_capturing(stream) ? usm_cuda.cuCtxGetCurrent(&context)
+                                                  : usm_cuda.cuStreamGetCtx(stream, &context);
     if (code != CUDA_SUCCESS) {
         return usm_error_driver(error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
-                                "%p is no stream of CUDA, or one that was destroyed (%s)", (void *)stream,
-                                usm_cuda_name(code));
+                                "%p is no stream of CUDA (%s)", (void *)stream, usm_cuda_name(code));
     }
     *out = usm_cuda_device_of_context(context);
     if (*out == NULL && context != NULL) { /* a primary context that we had no use for yet, or none at all */
@@ -88,29 +62,57 @@ static uint64_t make_id(const usm_device *device, CUstream stream)
                : number_handle(device, stream);
 }
 
-/*
- * A stream's handle is the address of the driver's record of it. The first words of the record are constant
- * while the stream lives, and malloc's once it was freed.
- */
-uint64_t usm_cuda_native_stream_fingerprint(usm_device *device, void *handle, bool alive)
+uint64_t usm_cuda_native_stream_id(usm_device *device, void *handle)
 {
+    CUstream stream = handle;
     usm_cuda_scope scope;
-    bool capturing = false;
-    if (usm_cuda_forked() || usm_cuda_is_lost(device) || !looks_alive(handle)) {
-        return 0;
+    unsigned flags = CU_STREAM_NON_BLOCKING;
+    unsigned long long id;
+    uint64_t found = USM_STREAM_NO_ID;
+    if (handle == USM_STREAM_LEGACY || handle == USM_STREAM_PER_THREAD) {
+        return USM_STREAM_IN_LEGACY;
     }
-    if (alive && usm_cuda_enter(device, &scope, NULL) == USM_OK) {
-        capturing = usm_cuda_is_capturing(handle);
-        usm_cuda_leave(&scope);
+    if (usm_cuda_forked() || usm_cuda_is_lost(device) || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
+        return found;
     }
-    const volatile uint64_t *words = handle;
-    return capturing ? 0 : (words[0] ^ words[1]) | 1;
+    if (usm_cuda_is_capturing(stream)) { /* it must not be asked */
+        found = 0;
+    } else if (usm_cuda.cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS &&
+               (flags & CU_STREAM_NON_BLOCKING) == 0) {
+        found = USM_STREAM_IN_LEGACY;
+    } else if (usm_cuda.cuStreamGetId != NULL && usm_cuda.cuStreamGetId(stream, &id) == CUDA_SUCCESS) {
+        found = id | UINT64_C(1) << 63; /* none of the two above */
+    }
+    usm_cuda_leave(&scope);
+    return found;
 }
 
 /*
- * USM_STREAM_ALL stands for all streams of the device: cuCtxRecordEvent (CUDA 12.5) records
- * behind all of them.
+ * cuMemFree of what cuMemAlloc gave waits for all work of the context, and leaves captures alone, which
+ * cuCtxSynchronize and the like invalidate. Memory of a pool would not wait (driver 580).
  */
+usm_status usm_cuda_native_synchronize(usm_device *device, usm_error *error)
+{
+    usm_cuda_scope scope;
+    CUdeviceptr pointer;
+    if (usm_cuda_forked() || usm_cuda_is_lost(device)) {
+        return USM_OK;
+    }
+    usm_status status = usm_cuda_enter(device, &scope, error);
+    if (status != USM_OK) {
+        return usm_cuda_is_lost(device) ? USM_OK : status;
+    }
+    usm_cuda_relax(&scope);
+    CUresult code = usm_cuda.cuMemAlloc(&pointer, 1);
+    code = code == CUDA_SUCCESS ? usm_cuda.cuMemFree(pointer) : code;
+    usm_cuda_note(device, code);
+    if (code != CUDA_SUCCESS && !usm_cuda_is_lost(device)) {
+        status = usm_cuda_failed_on(device, error, code, "cuMemAlloc");
+    }
+    usm_cuda_leave(&scope);
+    return status;
+}
+
 usm_status usm_cuda_native_stream_inspect(usm_device *device, void *handle, usm_stream_facts *facts,
                                           usm_error *error)
 {
@@ -120,13 +122,6 @@ usm_status usm_cuda_native_stream_inspect(usm_device *device, void *handle, usm_
     usm_device *own = device;
     if (usm_cuda_forked()) {
         return usm_cuda_after_fork(error);
-    }
-    if (handle == USM_STREAM_ALL) {
-        *facts = (usm_stream_facts){.options = {.in_order = true, .priority = USM_PRIORITY_NORMAL}};
-        return usm_cuda.cuCtxRecordEvent != NULL && !usm_cuda_is_lost(device)
-                   ? USM_OK
-                   : usm_error_set(error, USM_VALUE,
-                                   "this driver cannot name all streams of a device at once");
     }
     usm_status status = usm_cuda_enter(device, &scope, error);
     if (status != USM_OK) {

@@ -72,9 +72,6 @@ usm_status usm_cuda_timeline_open(usm_queue *queue, usm_cuda_timeline *timeline,
                                                              : 0;
         code = usm_cuda.cuStreamCreateWithPriority(&timeline->stream, CU_STREAM_NON_BLOCKING, priority);
     }
-    if (code == CUDA_SUCCESS && foreign == NULL) {
-        usm_cuda_stream_learn(timeline->stream);
-    }
     if (code != CUDA_SUCCESS) {
         timeline->stream = NULL;
         return usm_cuda_failed_on(queue->device, error, code, "cuStreamCreateWithPriority");
@@ -110,12 +107,7 @@ static CUresult record(usm_cuda_timeline *timeline)
     if (code != CUDA_SUCCESS) {
         return code;
     }
-    code =
-        timeline->stream == (CUstream)USM_STREAM_ALL
-            ? usm_cuda.cuCtxRecordEvent(
-                  atomic_load_explicit(&usm_cuda_device_of(timeline->device)->context, memory_order_acquire),
-                  fence->id)
-            : usm_cuda.cuEventRecord(fence->id, timeline->stream);
+    code = usm_cuda.cuEventRecord(fence->id, timeline->stream);
     if (code != CUDA_SUCCESS) {
         usm_freelist_push(&timeline->spare, fence);
         usm_cuda_note(timeline->device, code);

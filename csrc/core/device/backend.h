@@ -118,12 +118,18 @@ typedef struct usm_native_entries {
      */
     usm_status (*stream_inspect)(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error);
     /*
-     * Identifies a live stream; changes, as far as can be told, once the stream is destroyed. Computed
-     * without the driver, which crashes when it is given a destroyed stream. `alive`: the caller knows
-     * that the stream exists; the result is then 0 if the stream is being captured. Also 0 if there is no
-     * stream. Blocks: never. NULL exactly where stream_inspect is.
+     * The number of a stream that the caller knows to live: no other stream of the process has, had or will
+     * have it. USM_STREAM_IN_LEGACY for a stream that the default stream waits for, which can be asked
+     * instead at any time; 0 while it is being captured; USM_STREAM_NO_ID where the driver cannot tell.
+     * Blocks: never. NULL exactly where stream_inspect is.
      */
-    uint64_t (*stream_fingerprint)(usm_device *device, void *stream, bool alive);
+    uint64_t (*stream_id)(usm_device *device, void *stream);
+    /*
+     * Waits for all work of the device, also of other libraries, and keeps their submissions out meanwhile;
+     * captures go on. USM_OK where no work can be left: a lost device, a forked child. Blocks: work.
+     * NULL exactly where stream_inspect is.
+     */
+    usm_status (*synchronize)(usm_device *device, usm_error *error);
 } usm_native_entries;
 
 /* A block of memory that several processes have open, as one of them sees it. */

@@ -136,6 +136,7 @@ typedef struct usm_device {
     struct usm_context *context;   /* the platform's default context, made on first use (registry lock) */
     struct usm_device *partitions; /* first of the sub-devices made so far, all partitions (registry lock) */
     struct usm_device *sibling;
+    _Atomic int64_t synchronized_ns; /* all that the driver got before this usm_clock_ns has ended */
 } usm_device;
 
 /* Zeroed, with unknown limits. */

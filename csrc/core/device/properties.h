@@ -35,11 +35,9 @@ typedef struct usm_queue_options {
 /* Streams by DLPack's numbers (array API standard 2025.12, __dlpack__). */
 #define USM_STREAM_LEGACY ((void *)1)
 #define USM_STREAM_PER_THREAD ((void *)2)
-/*
- * All streams of the device together, for what outlives the streams it was lent to: a destroyed stream cannot
- * be asked for anything. No word of DLPack's; a driver may not have it (USM_VALUE of stream_inspect).
- */
-#define USM_STREAM_ALL ((void *)3)
+/* Of stream_id (backend.h). */
+#define USM_STREAM_IN_LEGACY UINT64_C(1)
+#define USM_STREAM_NO_ID UINT64_MAX
 
 /* What a driver says of a stream at this moment. */
 typedef struct usm_stream_facts {

@@ -66,7 +66,8 @@ enum {
     USM_BLOCKS_OF_count = USM_BLOCKS_NEVER,
     USM_BLOCKS_OF_admit = USM_BLOCKS_NEVER,
     USM_BLOCKS_OF_stream_inspect = USM_BLOCKS_NEVER,
-    USM_BLOCKS_OF_stream_fingerprint = USM_BLOCKS_NEVER
+    USM_BLOCKS_OF_stream_id = USM_BLOCKS_NEVER,
+    USM_BLOCKS_OF_synchronize = USM_BLOCKS_WORK
 };
 #endif
 

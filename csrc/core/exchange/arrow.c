@@ -127,8 +127,8 @@ typedef struct array_node {
 } array_node;
 
 /*
- * Consumers do not say in which stream they work, so the memory is held until all has ended that is in the
- * device at this moment. Of several levels the one with the elements does that.
+ * Consumers do not say in which stream they work, so the memory is held until the device has been waited
+ * for. Of several levels the one with the elements does that.
  */
 static void release_array(usm_arrow_array *self)
 {
@@ -139,7 +139,7 @@ static void release_array(usm_arrow_array *self)
             node->child.release(&node->child);
         }
     } else if (usm_backend_has_streams(device->backend)) {
-        (void)usm_alloc_stream_retain(node->alloc, USM_READ, device, USM_STREAM_ALL, NULL);
+        usm_alloc_lend_ended(node->alloc, device, NULL, USM_STREAM_NO_ID);
     }
     if (node->event != NULL) {
         usm_event_release(node->event);

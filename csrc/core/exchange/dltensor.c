@@ -4,6 +4,9 @@
 #include "core/base/live.h"
 #include "core/device/rule.h"
 #include "core/tasks/alloc_stream.h"
+#include "core/tasks/reclaim.h"
+#include "core/tasks/stream.h"
+#include "core/tasks/unretrieved.h"
 #include "core/trace/trace.h"
 
 #include <stdio.h>
@@ -17,8 +20,8 @@
 typedef struct versioned_export {
     DLManagedTensorVersioned managed;
     usm_alloc *alloc;
-    void *stream;         /* the consumer's; NULL: none, or none that was told */
-    uint64_t fingerprint; /* of the stream, at the export */
+    void *stream; /* the consumer's; NULL: none, or none that was told */
+    uint64_t id;  /* of the stream, as for usm_alloc_lend_ended */
     int64_t dims[];
 } versioned_export;
 
@@ -26,26 +29,22 @@ typedef struct legacy_export {
     DLManagedTensor managed;
     usm_alloc *alloc;
     void *stream;
-    uint64_t fingerprint;
+    uint64_t id;
     int64_t dims[];
 } legacy_export;
 
-static void end_export(usm_alloc *alloc, void *stream, uint64_t fingerprint, void *block)
+/* Any thread; the stream may be gone. */
+static void end_export(usm_alloc *alloc, void *stream, uint64_t id, void *block)
 {
-    if (stream == USM_STREAM_LEGACY &&
-        (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
-        /* That stream is always there: it is asked when the memory is used again, if it ever is. */
-        (void)usm_alloc_lend(alloc, alloc->place->device, stream, NULL);
-    } else if (USM_UNLIKELY(stream != NULL)) {
-        /*
-         * The stream may be gone by now: then the block is held until all has ended that is in the device at
-         * this moment, where the driver can tell that.
-         */
+    if (USM_UNLIKELY(stream != NULL)) {
         usm_device *device = alloc->place->device;
-        bool alive =
-            stream == USM_STREAM_LEGACY || stream == USM_STREAM_PER_THREAD ||
-            USM_CALL(device->backend->native, stream_fingerprint)(device, stream, false) == fingerprint;
-        (void)usm_alloc_stream_retain(alloc, USM_READ_WRITE, device, alive ? stream : USM_STREAM_ALL, NULL);
+        usm_error error;
+        if (id != 0 || (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
+            usm_alloc_lend_ended(alloc, device, stream, id);
+        } else if (usm_alloc_stream_retain(alloc, USM_READ_WRITE, device, stream, &error) != USM_OK) {
+            usm_unretrieved_report_once(&error); /* the owner of the memory cannot be made to wait so */
+            usm_alloc_lend_ended(alloc, device, stream, USM_STREAM_NO_ID);
+        }
     }
     free(block);
     usm_live_add(USM_LIVE_EXPORT, -1);
@@ -55,27 +54,32 @@ static void end_export(usm_alloc *alloc, void *stream, uint64_t fingerprint, voi
 static void delete_versioned(DLManagedTensorVersioned *self)
 {
     versioned_export *export = (versioned_export *)self;
-    end_export(export->alloc, export->stream, export->fingerprint, export);
+    end_export(export->alloc, export->stream, export->id, export);
 }
 
 static void delete_legacy(DLManagedTensor *self)
 {
     legacy_export *export = (legacy_export *)self;
-    end_export(export->alloc, export->stream, export->fingerprint, export);
+    end_export(export->alloc, export->stream, export->id, export);
 }
 
-/* In a stream that is being captured nothing runs: the end of the export has nothing to wait for there. */
-static uint64_t fingerprint_of(const usm_alloc *alloc, void **stream)
+/*
+ * The consumer's stream lives now. In one that is being captured nothing runs: the end of the export has
+ * nothing to wait for there.
+ */
+static uint64_t identify(const usm_alloc *alloc, void **stream)
 {
     usm_device *device = alloc->place->device;
-    if (*stream == NULL || *stream == USM_STREAM_LEGACY || *stream == USM_STREAM_PER_THREAD) {
+    if (*stream == NULL || *stream == USM_STREAM_LEGACY) {
         return 0;
     }
-    uint64_t fingerprint = USM_CALL(device->backend->native, stream_fingerprint)(device, *stream, true);
-    if (fingerprint == 0) {
-        *stream = NULL;
+    uint64_t id = USM_CALL(device->backend->native, stream_id)(device, *stream);
+    if (id == 0 || id == USM_STREAM_IN_LEGACY) {
+        *stream = id == 0 ? NULL : USM_STREAM_LEGACY;
+        return 0;
     }
-    return fingerprint;
+    usm_reclaim_stream_lives(device, *stream, id);
+    return id;
 }
 
 static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice device)
@@ -109,7 +113,7 @@ DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice de
     export->managed.deleter = delete_versioned;
     export->managed.flags = flags;
     export->alloc = view->alloc;
-    export->fingerprint = fingerprint_of(view->alloc, &stream);
+    export->id = identify(view->alloc, &stream);
     export->stream = stream;
     fill(&export->managed.dl_tensor, export->dims, view, device);
     return &export->managed;
@@ -124,10 +128,16 @@ DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *
     export->managed.manager_ctx = export;
     export->managed.deleter = delete_legacy;
     export->alloc = view->alloc;
-    export->fingerprint = fingerprint_of(view->alloc, &stream);
+    export->id = identify(view->alloc, &stream);
     export->stream = stream;
     fill(&export->managed.dl_tensor, export->dims, view, device);
     return &export->managed;
+}
+
+void usm_export_in_queue(DLManagedTensorVersioned *tensor, usm_queue *queue)
+{
+    versioned_export *export = (versioned_export *)tensor;
+    export->stream = usm_queue_stream(queue);
 }
 
 bool usm_export_is_ours(const DLManagedTensorVersioned *versioned, const DLManagedTensor *legacy)

@@ -31,10 +31,12 @@ static inline void usm_dltensor_fill(DLTensor *tensor, const usm_view *view, DLD
  * A tensor with a life of its own: one block with shape and strides, and a count of the allocation. Its
  * deleter runs on any thread, without the GIL and after the interpreter. Where `stream` is not NULL, the
  * consumer works in it (stream.h), and the memory is held until what is enqueued there when the deleter runs
- * has ended. NULL when memory ran out.
+ * has ended. The stream must live at the export; the deleter does not touch it. NULL when memory ran out.
  */
 DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice device, uint64_t flags,
                                                void *stream);
+/* The consumer works in the stream of this queue, which is immortal. The tensor was exported without one. */
+void usm_export_in_queue(DLManagedTensorVersioned *tensor, struct usm_queue *queue);
 DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *stream);
 
 /*

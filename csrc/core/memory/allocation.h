@@ -61,14 +61,19 @@ typedef struct usm_alloc {
      */
     void *stream;
     struct usm_device *stream_device;
+    /*
+     * 0: the stream lives, and can be asked. Else its number (stream_id in backend.h): it may have been
+     * destroyed.
+     */
+    uint64_t stream_id;
     uint64_t lends;
     struct {
         struct usm_alloc *lower, *higher;
-    } tree; /* of blocks.c */
+    } tree;                /* of blocks.c */
+    usm_deferred deferred; /* on its way to a thread that may run the deleter */
     union {
         struct usm_alloc *next_free; /* in the pool */
-        usm_deferred deferred;       /* on its way to a thread that may run the deleter */
-        usm_reclaimable reclaimable; /* on its way back to the driver */
+        usm_reclaimable reclaimable; /* on its way back to the driver or to the owner */
     } link;
 } usm_alloc;
 

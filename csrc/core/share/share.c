@@ -167,7 +167,8 @@ size_t usm_share_sweep(void)
 static void end_alloc(void *owner)
 {
     usm_share *share = owner, *asked = NULL;
-    usm_alloc_finish_lent(share->alloc);
+    usm_alloc_settle(share->alloc);
+    (void)usm_alloc_finish_lent(share->alloc, INT64_MAX, NULL);
     usm_blocks_remove(share->alloc);
     pthread_mutex_t *mutex = lock();
     bool lent = is_lent(share);

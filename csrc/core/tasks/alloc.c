@@ -185,7 +185,7 @@ usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size
     alloc->size_class = USM_NOT_POOLED;
     alloc->owner = owner;
     alloc->deleter = deleter;
-    alloc->link.deferred.home = deleter != NULL ? usm_deferred_here() : NULL;
+    alloc->deferred.home = deleter != NULL ? usm_deferred_here() : NULL;
     atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN, memory_order_relaxed);
     begin(alloc, place, kind);
     *out = alloc;
@@ -200,37 +200,40 @@ static bool stays_lent(const usm_alloc *alloc)
 {
     return alloc->kind == USM_DEVICE && alloc->size_class != USM_NOT_POOLED &&
            !alloc->place->device->info.host_reads_device && alloc->stream == USM_STREAM_LEGACY &&
-           usm_pool_has_room(alloc->place->pools[USM_DEVICE], alloc->size);
+           alloc->stream_id == 0 && usm_pool_has_room(alloc->place->pools[USM_DEVICE], alloc->size);
 }
 
 /*
  * A stream that our memory was lent to may still use it: the allocation then lives until that work has
- * ended. False: it can end now.
+ * ended. False: it can end now, or is still lent, and waits for the device.
  */
 static bool lives_on(usm_alloc *alloc)
 {
-    if ((atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) == 0 ||
-        stays_lent(alloc)) {
+    if (stays_lent(alloc)) {
         return false;
     }
     usm_refcount_init(&alloc->refs, 1);
-    bool marked = usm_alloc_stream_join(alloc, NULL, NULL) == USM_OK && usm_alloc_is_busy(alloc);
-    if (!marked) { /* idle, captured, or destroyed: nothing here could wait for it */
-        atomic_store_explicit(&alloc->hazards.pending, 0, memory_order_relaxed);
-        return false;
-    }
-    return !usm_refcount_down(&alloc->refs); /* the marker may have ended meanwhile */
+    return usm_alloc_stream_hold(alloc, false) &&
+           !usm_refcount_down(&alloc->refs); /* it may have ended meanwhile */
+}
+
+/* Lent to a stream of which nothing here can tell when it has ended. */
+static bool must_wait(const usm_alloc *alloc)
+{
+    return (atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_relaxed) & USM_ALLOC_UNORDERED) !=
+               0 &&
+           !stays_lent(alloc);
 }
 
 static void end_deferred(usm_deferred *node)
 {
-    usm_alloc_destroy((usm_alloc *)((char *)node - offsetof(usm_alloc, link.deferred)));
+    usm_alloc_destroy((usm_alloc *)((char *)node - offsetof(usm_alloc, deferred)));
 }
 
 static void defer_end(usm_alloc *alloc)
 {
-    alloc->link.deferred.run = end_deferred;
-    usm_deferred_push(&alloc->link.deferred);
+    alloc->deferred.run = end_deferred;
+    usm_deferred_push(&alloc->deferred);
 }
 
 /*
@@ -239,7 +242,7 @@ static void defer_end(usm_alloc *alloc)
  */
 static bool may_end_here(usm_alloc *alloc)
 {
-    usm_deferred_list *home = alloc->link.deferred.home;
+    usm_deferred_list *home = alloc->deferred.home;
     usm_deferred_fate fate = home == NULL ? USM_RELEASE_NOW : usm_deferred_fate_of(home);
     if (fate == USM_RELEASE_NEVER) {
         alloc->deleter = NULL;
@@ -253,10 +256,11 @@ static bool may_end_here(usm_alloc *alloc)
 void usm_alloc_destroy(usm_alloc *alloc)
 {
     usm_context *context = alloc->context;
-    if (USM_UNLIKELY(usm_alloc_is_busy(alloc)) &&
-        (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0 &&
-        lives_on(alloc)) {
-        return;
+    if (USM_UNLIKELY(usm_alloc_is_busy(alloc))) {
+        bool foreign = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) != 0;
+        if (foreign ? usm_reclaim_owner_later(alloc) : lives_on(alloc)) {
+            return;
+        }
     }
     if (alloc->deleter != NULL && !may_end_here(alloc)) {
         return;
@@ -279,7 +283,7 @@ void usm_alloc_destroy(usm_alloc *alloc)
         }
     } else if (alloc->pointer != NULL) {
         atomic_store_explicit(&alloc->nbytes, 0, memory_order_relaxed);
-        if (alloc->size_class == USM_NOT_POOLED) {
+        if (alloc->size_class == USM_NOT_POOLED || USM_UNLIKELY(must_wait(alloc))) {
             usm_pool_end_use(alloc->place->pools[alloc->kind], alloc->size);
         } else if (usm_reclaim_to_pool(alloc)) {
             usm_context_release(context); /* may free the pool, and the block with it */

@@ -36,7 +36,7 @@ usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size
 /* The deleter needs no interpreter: any thread may run it, also after the end of the one that imported. */
 static inline void usm_alloc_end_anywhere(usm_alloc *alloc)
 {
-    alloc->link.deferred.home = NULL;
+    alloc->deferred.home = NULL;
 }
 
 /*

@@ -1,16 +1,17 @@
 #include "alloc_stream.h"
 
+#include "core/base/detach.h"
 #include "core/base/sync.h"
 #include "core/device/rule.h"
 #include "hazard.h"
 #include "stream.h"
-
-#include <time.h>
+#include "unretrieved.h"
 
 void usm_alloc_stream_attach(usm_alloc *alloc, usm_device *device, void *stream)
 {
     alloc->stream_device = device;
     alloc->stream = stream;
+    alloc->stream_id = 0;
     /* Not 0: a check without a lock must not find the memory idle. */
     atomic_store_explicit(&alloc->hazards.pending, 1, memory_order_relaxed);
     atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN | USM_ALLOC_UNORDERED, memory_order_release);
@@ -25,6 +26,7 @@ static bool is_unordered(usm_alloc *alloc)
 typedef struct lend {
     usm_device *device;
     void *stream;
+    uint64_t id; /* as usm_alloc.stream_id */
     uint64_t number;
     bool alone; /* nothing else is pending on the memory */
 } lend;
@@ -38,22 +40,10 @@ static bool look(usm_alloc *alloc, lend *out)
     }
     usm_hazard_lock(stripe);
     bool unordered = is_unordered(alloc);
-    *out = (lend){alloc->stream_device, alloc->stream, alloc->lends,
+    *out = (lend){alloc->stream_device, alloc->stream, alloc->stream_id, alloc->lends,
                   atomic_load_explicit(&alloc->hazards.pending, memory_order_relaxed) == 1};
     usm_hazard_unlock(stripe);
     return unordered;
-}
-
-void usm_alloc_finish_lent(usm_alloc *alloc)
-{
-    const struct timespec pause = {.tv_nsec = 50000};
-    int64_t deadline_ns = usm_clock_ns() + INT64_C(10000000000);
-    while (is_unordered(alloc) && usm_clock_ns() < deadline_ns) {
-        usm_alloc_settle(alloc);
-        if (is_unordered(alloc)) {
-            nanosleep(&pause, NULL);
-        }
-    }
 }
 
 /*
@@ -88,10 +78,62 @@ static usm_status mark(usm_alloc *alloc, usm_access_mode mode, usm_device *devic
     return status;
 }
 
-/* Makes what is in the stream of this lend a task, unless it is idle. */
+/* Waits until all has ended that the device got before the moment `since_ns`. */
+static usm_status synchronize(usm_device *device, int64_t since_ns, usm_error *error)
+{
+    usm_status status = USM_OK;
+    if (atomic_load_explicit(&device->synchronized_ns, memory_order_acquire) <= since_ns) {
+        int64_t now_ns = usm_clock_ns();
+        void *thread = usm_detach();
+        status = USM_CALL(device->backend->native, synchronize)(device, error);
+        usm_attach(thread);
+        if (status == USM_OK) {
+            atomic_store_explicit(&device->synchronized_ns, now_ns, memory_order_release);
+        }
+    }
+    return status;
+}
+
+usm_status usm_alloc_finish_lent(usm_alloc *alloc, int64_t since_ns, usm_error *error)
+{
+    lend lend;
+    if (!look(alloc, &lend)) {
+        return USM_OK;
+    }
+    usm_status status = synchronize(lend.device, since_ns, error);
+    if (status == USM_OK) {
+        clear_unordered(alloc, &lend);
+    }
+    return status;
+}
+
+/*
+ * Whether the lend is to this stream, which lives: no other one has got its handle since. One that is being
+ * captured cannot be asked.
+ */
+static bool is_to(const lend *lend, usm_device *device, void *stream)
+{
+    if (lend->device != device || lend->stream != stream || lend->id == USM_STREAM_NO_ID) {
+        return false;
+    }
+    uint64_t id = lend->id != 0 ? USM_CALL(device->backend->native, stream_id)(device, stream) : 0;
+    return id == 0 || id == lend->id;
+}
+
+/*
+ * Makes what is in the stream of this lend a task, unless it is idle. Where the stream has gone, or nobody
+ * named it, waits for the device.
+ */
 static usm_status join(usm_alloc *alloc, const lend *lend, usm_error *error)
 {
     usm_stream_facts facts;
+    if (!is_to(lend, lend->device, lend->stream)) {
+        usm_status ended = synchronize(lend->device, usm_clock_ns(), error);
+        if (ended == USM_OK) {
+            clear_unordered(alloc, lend);
+        }
+        return ended;
+    }
     usm_status status =
         USM_CALL(lend->device->backend->native, stream_inspect)(lend->device, lend->stream, &facts, error);
     if (status != USM_OK) {
@@ -116,11 +158,26 @@ static usm_status join(usm_alloc *alloc, const lend *lend, usm_error *error)
 usm_status usm_alloc_stream_join(usm_alloc *alloc, usm_queue *queue, usm_error *error)
 {
     lend lend;
-    if (!look(alloc, &lend) || (queue != NULL && queue->in_order && queue->device == lend.device &&
-                                usm_queue_stream(queue) == lend.stream)) {
-        return USM_OK; /* for others there is still something to be done */
+    if (!look(alloc, &lend)) {
+        return USM_OK;
     }
-    return join(alloc, &lend, error);
+    bool own = queue != NULL && queue->in_order && is_to(&lend, queue->device, usm_queue_stream(queue));
+    return own ? USM_OK /* for others there is still something to be done */
+               : join(alloc, &lend, error);
+}
+
+bool usm_alloc_stream_hold(usm_alloc *alloc, bool alive)
+{
+    lend lend;
+    usm_error error;
+    if (!look(alloc, &lend) || (lend.id != 0 && !alive)) {
+        return false;
+    }
+    usm_status status = join(alloc, &lend, &error);
+    if (status != USM_OK) {
+        usm_unretrieved_report_once(&error);
+    }
+    return status == USM_OK && usm_alloc_is_busy(alloc);
 }
 
 void usm_alloc_settle(usm_alloc *alloc)
@@ -137,7 +194,7 @@ void usm_alloc_settle(usm_alloc *alloc)
         }
     }
     usm_wait_list_clear(&waits);
-    if (look(alloc, &lend) &&
+    if (look(alloc, &lend) && lend.id == 0 &&
         USM_CALL(lend.device->backend->native, stream_inspect)(lend.device, lend.stream, &facts, NULL) ==
             USM_OK &&
         facts.idle && !facts.capturing) {
@@ -145,17 +202,13 @@ void usm_alloc_settle(usm_alloc *alloc)
     }
 }
 
-static bool is_in(const lend *lend, const usm_device *device, const void *stream)
-{
-    return lend->device == device && lend->stream == stream;
-}
-
 usm_status usm_alloc_stream_signal(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
                                    usm_wait_poll poll, void *argument, usm_error *error)
 {
     usm_wait_list waits;
     lend lend;
-    if (look(alloc, &lend) && lend.alone && is_in(&lend, device, stream)) {
+    bool in_it = look(alloc, &lend) && is_to(&lend, device, stream);
+    if (in_it && lend.alone) {
         return USM_OK; /* whatever is pending is in that very stream */
     }
     usm_alloc_settle(alloc);
@@ -163,7 +216,7 @@ usm_status usm_alloc_stream_signal(usm_alloc *alloc, usm_access_mode mode, usm_d
         return USM_OK;
     }
     usm_status status =
-        look(alloc, &lend) && !is_in(&lend, device, stream) ? join(alloc, &lend, error) : USM_OK;
+        look(alloc, &lend) && !is_to(&lend, device, stream) ? join(alloc, &lend, error) : USM_OK;
     if (status != USM_OK) {
         return status;
     }
@@ -175,34 +228,55 @@ usm_status usm_alloc_stream_signal(usm_alloc *alloc, usm_access_mode mode, usm_d
     return status;
 }
 
-/* Records the lend, unless work in another stream is still to be joined, which *earlier then says. */
-static bool lend_to(usm_alloc *alloc, usm_device *device, void *stream, lend *earlier)
+/*
+ * Records the lend, unless work in another stream is still to be joined, which *earlier then says. `all`:
+ * what is pending there and here has no stream in common, so that the device is waited for.
+ */
+static bool lend_to(usm_alloc *alloc, const lend *new, bool all, lend *earlier)
 {
     uint64_t stripe = usm_alloc_stripe(alloc);
     usm_hazard_lock(stripe);
-    *earlier = (lend){alloc->stream_device, alloc->stream, alloc->lends, false};
-    bool lends = !is_unordered(alloc) || is_in(earlier, device, stream);
-    if (lends) {
-        alloc->stream_device = device;
-        alloc->stream = stream;
+    *earlier = (lend){alloc->stream_device, alloc->stream, alloc->stream_id, alloc->lends, false};
+    bool other = is_unordered(alloc) &&
+                 (earlier->device != new->device || earlier->stream != new->stream || earlier->id != new->id);
+    if (!other || all) {
+        alloc->stream_device = new->device;
+        alloc->stream = new->stream;
+        alloc->stream_id = other ? USM_STREAM_NO_ID : new->id;
         alloc->lends++;
         atomic_fetch_or_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_release);
         usm_hazard_recount(alloc);
     }
     usm_hazard_unlock(stripe);
-    return lends;
+    return !other || all;
 }
 
 usm_status usm_alloc_lend(usm_alloc *alloc, usm_device *device, void *stream, usm_error *error)
 {
     lend earlier;
-    while (!lend_to(alloc, device, stream, &earlier)) {
+    const lend new = {.device = device, .stream = stream};
+    while (!lend_to(alloc, &new, false, &earlier)) {
         usm_status status = join(alloc, &earlier, error);
         if (status != USM_OK) {
             return status;
         }
     }
     return USM_OK;
+}
+
+void usm_alloc_lend_ended(usm_alloc *alloc, usm_device *device, void *stream, uint64_t id)
+{
+    lend earlier;
+    usm_error error;
+    const lend new = {.device = device, .stream = stream, .id = id};
+    bool all = false;
+    while (!lend_to(alloc, &new, all, &earlier)) {
+        all = earlier.id != 0 || earlier.device != device;
+        if (!all && join(alloc, &earlier, &error) != USM_OK) {
+            usm_unretrieved_report_once(&error);
+            all = true;
+        }
+    }
 }
 
 usm_status usm_alloc_stream_retain(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,

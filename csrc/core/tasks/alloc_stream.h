@@ -21,10 +21,24 @@ void usm_alloc_stream_attach(usm_alloc *alloc, usm_device *device, void *stream)
  */
 usm_status usm_alloc_lend(usm_alloc *alloc, usm_device *device, void *stream, usm_error *error);
 /*
- * Waits, ten seconds at most, for the stream that the memory was lent to, before the driver gets it back.
- * Returns at once for memory that was not lent. No lock; no GIL if the wait may be long.
+ * The end of a loan, on any thread: the stream, which lived at its beginning, may have been destroyed, and is
+ * not touched. `id` is what stream_id said then, or 0 for one that always lives. The next use of the memory
+ * is ordered after the stream, which must live then; or waits for the device where the id is
+ * USM_STREAM_NO_ID. Cannot fail, never waits. No lock.
  */
-void usm_alloc_finish_lent(usm_alloc *alloc);
+void usm_alloc_lend_ended(usm_alloc *alloc, usm_device *device, void *stream, uint64_t id);
+/*
+ * The last count is gone, and the caller has it again: makes the work in the stream that the memory was lent
+ * to a task, which then has a count. `alive`: the stream is known to live, else only one that always does is
+ * asked. False: nothing was pending, or no task can stand for it, and the memory is still lent. Never waits.
+ * No lock.
+ */
+bool usm_alloc_stream_hold(usm_alloc *alloc, bool alive);
+/*
+ * Waits for the device if the memory is lent: for all work that the driver got before `since_ns`. On failure,
+ * without memory, it is still lent. No lock; releases the GIL.
+ */
+usm_status usm_alloc_finish_lent(usm_alloc *alloc, int64_t since_ns, usm_error *error);
 
 /*
  * Retires the tasks on the memory that the driver has completed, so that usm_alloc_is_busy is exact. No lock.

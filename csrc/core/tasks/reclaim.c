@@ -1,6 +1,7 @@
 #include "reclaim.h"
 
 #include "alloc_stream.h"
+#include "core/base/live.h"
 #include "core/device/rule.h"
 #include "core/memory/blocks.h"
 #include "core/memory/usage.h"
@@ -9,7 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* How long a block waits for a stream that it was lent to, which may be destroyed or captured. */
+/* How long a block waits for a stream that it was lent to, before it waits for the device. */
 #define STREAM_NS INT64_C(10000000000)
 
 static bool is_shared(usm_alloc *alloc)
@@ -27,7 +28,10 @@ void usm_reclaim_block(usm_alloc *alloc)
 {
     usm_place *place = alloc->place;
     const usm_backend *backend = place->context->backend;
-    usm_alloc_finish_lent(alloc);
+    usm_alloc_settle(alloc);
+    if (usm_alloc_finish_lent(alloc, INT64_MAX, NULL) != USM_OK) {
+        return; /* without memory for the wait: the block is lost, which is better than in use */
+    }
     usm_context_memory_departs(place->context);
     usm_blocks_remove(alloc);
     USM_CALL_IF(free_waits(alloc), backend, memory_free)
@@ -47,26 +51,82 @@ static bool is_lent(usm_alloc *alloc)
     return (atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) != 0;
 }
 
+/* Memory that waits here, and was lent to a stream that may be gone. */
+static _Atomic size_t n_lent;
+
+/*
+ * Whether no work of others is left on the memory. Asks the stream that it was lent to. Waits for the device
+ * only with `waits`, or late: that keeps the submissions of other threads out, and the device may have work
+ * that cannot be seen from here.
+ */
+static bool has_ended(usm_alloc *alloc, bool waits)
+{
+    int64_t since_ns = alloc->link.reclaimable.since_ns;
+    usm_alloc_settle(alloc);
+    if (!is_lent(alloc)) {
+        return true;
+    }
+    bool late = usm_clock_ns() - since_ns >= STREAM_NS && !usm_place_is_at_work(alloc->place);
+    return (waits || late) && usm_alloc_finish_lent(alloc, since_ns, NULL) == USM_OK;
+}
+
 static bool give_back(usm_reclaimable *item, bool waits)
 {
     usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
-    if (!waits) {
-        usm_alloc_settle(alloc);
-        if ((is_lent(alloc) && usm_clock_ns() - item->since_ns < STREAM_NS) ||
-            (free_waits(alloc) && usm_place_is_at_work(alloc->place))) {
-            return false;
-        }
-    }
     usm_context *context = alloc->context;
+    bool was_lent = is_lent(alloc), counted = was_lent && alloc->stream_id != 0;
+    bool ended = has_ended(alloc, waits);
+    if (!waits && (!ended || (free_waits(alloc) && usm_place_is_at_work(alloc->place)))) {
+        return false;
+    }
+    atomic_fetch_sub(&n_lent, counted);
     if (is_shared(alloc)) {
         usm_context_memory_departs(context);
         alloc->deleter(alloc->owner);
         free(alloc->hazards.readers);
         free(alloc);
-    } else {
-        free_block(alloc);
+        usm_context_release(context);
+        return true;
     }
+    if (!waits && was_lent && alloc->size_class != USM_NOT_POOLED) {
+        /* It was not offered to the pool before. */
+        usm_pool_begin_use(alloc->place->pools[alloc->kind], alloc->size);
+        if (usm_reclaim_to_pool(alloc)) {
+            usm_context_release(context);
+            return true;
+        }
+    }
+    free_block(alloc);
     usm_context_release(context);
+    return true;
+}
+
+static bool give_back_owner(usm_reclaimable *item, bool waits)
+{
+    usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
+    if (!has_ended(alloc, waits)) {
+        return waits; /* without memory for the wait the owner never gets it back */
+    }
+    atomic_fetch_sub(&n_lent, 1);
+    usm_refcount_init(&alloc->refs, 1);
+    usm_alloc_release_deferred(alloc);
+    return true;
+}
+
+static void put(usm_alloc *alloc, bool (*give)(usm_reclaimable *, bool))
+{
+    alloc->link.reclaimable.nbytes = alloc->size;
+    alloc->link.reclaimable.give_back = give;
+    atomic_fetch_add(&n_lent, is_lent(alloc) && alloc->stream_id != 0);
+    usm_reclaimer_put(&alloc->link.reclaimable);
+}
+
+bool usm_reclaim_owner_later(usm_alloc *alloc)
+{
+    if (!is_lent(alloc) || alloc->stream_id == 0) {
+        return false;
+    }
+    put(alloc, give_back_owner);
     return true;
 }
 
@@ -75,10 +135,48 @@ bool usm_reclaim_later(usm_alloc *alloc)
     if (USM_LIKELY(!free_waits(alloc)) && !is_lent(alloc)) {
         return false;
     }
-    alloc->link.reclaimable.nbytes = alloc->size;
-    alloc->link.reclaimable.give_back = give_back;
-    usm_reclaimer_put(&alloc->link.reclaimable);
+    put(alloc, give_back);
     return true;
+}
+
+typedef struct living {
+    const usm_device *device;
+    const void *stream;
+    uint64_t id;
+} living;
+
+static bool is_lent_to(const usm_reclaimable *item, const void *argument)
+{
+    const living *living = argument;
+    usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
+    return (item->give_back == give_back || item->give_back == give_back_owner) && is_lent(alloc) &&
+           !is_shared(alloc) && alloc->stream_device == living->device && alloc->stream == living->stream &&
+           alloc->stream_id == living->id;
+}
+
+void usm_reclaim_stream_lives(usm_device *device, void *stream, uint64_t id)
+{
+    const living living = {device, stream, id};
+    usm_reclaimable *all = NULL, *item;
+    if (USM_LIKELY(atomic_load_explicit(&n_lent, memory_order_relaxed) == 0)) {
+        return;
+    }
+    while ((item = usm_reclaimer_take(is_lent_to, &living)) != NULL) {
+        item->next = all;
+        all = item;
+    }
+    while (all != NULL) {
+        usm_alloc *alloc = (usm_alloc *)((char *)all - offsetof(usm_alloc, link.reclaimable));
+        all = all->next;
+        atomic_fetch_sub(&n_lent, 1);
+        if (alloc->link.reclaimable.give_back == give_back) { /* else its end has not begun */
+            usm_live_add(USM_LIVE_ALLOC, 1);
+            usm_pool_begin_use(alloc->place->pools[alloc->kind], alloc->size);
+        }
+        usm_refcount_init(&alloc->refs, 1);
+        (void)usm_alloc_stream_hold(alloc, true);
+        usm_alloc_release(alloc);
+    }
 }
 
 typedef struct wanted {

@@ -17,13 +17,23 @@ bool usm_reclaim_to_pool(usm_alloc *alloc);
  */
 bool usm_reclaim_later(usm_alloc *alloc);
 /*
+ * Memory of others without a count that is lent to a stream which may be gone: its owner gets it back once
+ * the device has been waited for. False: it is not. Never blocks. Any thread, no lock.
+ */
+bool usm_reclaim_owner_later(usm_alloc *alloc);
+/*
+ * The stream, of this id (stream_id in backend.h), lives at this moment: its work becomes tasks on the memory
+ * that waits here for it. Never blocks. Any thread, no lock.
+ */
+void usm_reclaim_stream_lives(usm_device *device, void *stream, uint64_t id);
+/*
  * A block of this size that waits for its end in the reclaimer, as usm_alloc_create got it from the pool, or
  * NULL. Any thread, no lock.
  */
 USM_GIVES usm_alloc *usm_reclaim_reuse(usm_place *place, usm_kind kind, size_t nbytes);
 /*
- * Gives the block back to the driver; the record stays the caller's. Waits for what usm_reclaim_later names,
- * ten seconds at most for a stream. Any thread that may free memory, no lock.
+ * Gives the block back to the driver; the record stays the caller's. Waits for what usm_reclaim_later names.
+ * Any thread that may free memory, no lock.
  */
 void usm_reclaim_block(usm_alloc *alloc);
 /* Gives all spare blocks of the pool back to the driver: their bytes. May wait, too. No lock. */

@@ -51,6 +51,27 @@ void usm_unretrieved_clear(usm_unretrieved *list)
     *list = (usm_unretrieved){NULL, 0, false};
 }
 
+static void push(USM_TAKES usm_failure *failure, void (*run)(usm_deferred *))
+{
+    failure->report.run = run;
+    if (failure->report.home == NULL && usm_deferred_has_many()) { /* a driver's: of no interpreter */
+        failure->report.home = usm_deferred_ask_here(false);
+    }
+    usm_deferred_push(&failure->report);
+}
+
+void usm_unretrieved_report_once(usm_error *error)
+{
+    static _Atomic uint64_t reported;
+    uint64_t bit = UINT64_C(1) << error->status;
+    void (*run)(usm_deferred *) = atomic_load_explicit(&reporter, memory_order_acquire);
+    if (run == NULL || (atomic_fetch_or(&reported, bit) & bit) != 0) {
+        usm_error_clear(error);
+        return;
+    }
+    push(usm_failure_take(error), run);
+}
+
 void usm_unretrieved_report(usm_unretrieved *list)
 {
     usm_unretrieved_prune(list);
@@ -59,11 +80,7 @@ void usm_unretrieved_report(usm_unretrieved *list)
     if (failure != NULL && run != NULL) {
         failure->n_reported = list->n;
         failure->reports_more = list->lost;
-        failure->report.run = run;
-        if (failure->report.home == NULL && usm_deferred_has_many()) { /* a driver's: of no interpreter */
-            failure->report.home = usm_deferred_ask_here(false);
-        }
-        usm_deferred_push(&usm_failure_retain(failure)->report);
+        push(usm_failure_retain(failure), run);
     }
     usm_unretrieved_clear(list);
 }

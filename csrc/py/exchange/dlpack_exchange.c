@@ -76,10 +76,13 @@ static int from_py_object(void *object, DLManagedTensorVersioned **out)
     }
     usm_view view = usmpy_view(array);
     uint64_t flags = (array->flags & USMPY_WRITABLE) == 0 ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
-    *out = usm_export_versioned(&view, device, flags, queue == NULL ? NULL : usm_queue_stream(queue));
+    *out = usm_export_versioned(&view, device, flags, NULL);
     if (*out == NULL) {
         PyErr_NoMemory();
         return -1;
+    }
+    if (queue != NULL) {
+        usm_export_in_queue(*out, queue);
     }
     return 0;
 }
