@@ -149,17 +149,17 @@ class Model:
         if stream is not None:
             self.mark(memory, stream)
 
-    def see(self, stream: Queue) -> None:
-        """The stream lives: its work keeps the memory that waits for it."""
+    def see(self, stream: Queue, before: Iterable[Task]) -> None:
+        """The stream lives: its work, and what it waits for, keeps the memory that waits for it."""
         found = [memory for memory, other in self.waiting if other is stream]
         self.waiting = [pair for pair in self.waiting if pair[1] is not stream]
         for memory in found:
-            self.mark(memory, stream)
+            self.mark(memory, stream, [task for task in before if not task.ended])
 
-    def mark(self, memory: Memory, stream: Queue) -> None:
-        """Makes what is in the stream now a task on the memory."""
-        if stream.pending:
-            self.submit(Task(0, stream, {memory: READ | WRITE}))
+    def mark(self, memory: Memory, stream: Queue, before: Iterable[Task] = ()) -> None:
+        """Makes what is in the stream now, and before it, a task on the memory."""
+        if stream.pending or before:
+            self.submit(Task(0, stream, {memory: READ | WRITE}), before, data=False)
 
     def settle(self) -> None:
         def ready() -> Iterable[Task]:

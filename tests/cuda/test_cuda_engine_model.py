@@ -92,7 +92,7 @@ class Program(engine_programs.Program):
         what = f"task {number}: {'behind a gate, ' if gated else ''}fills it there"
         self.log.append(f"  lend {memory.number} to stream {stream.number} {how}; {what}")
         if by_dlpack:
-            self.model.see(stream)
+            self.model.see(stream, users)
         work = Task(number, stream, {}, effect, gated)
         if gated:
             gate = Semaphore()
