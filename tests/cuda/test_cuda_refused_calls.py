@@ -367,6 +367,28 @@ def test_a_device_whose_peer_s_context_fails_is_no_peer(n):
     )
 
 
+@pytest.mark.parametrize("peers", [0, 1])
+def test_the_driver_is_asked_once_about_two_devices(peers):
+    """By the first call that needs the answer, here a copy; that call does not hold the GIL meanwhile."""
+    run(
+        """
+        def asked():
+            return sim.cudasim_calls(b"cuDeviceCanAccessPeer")
+
+        other = usmpy.Queue("cuda:gpu:1")
+        x = usmpy.arange(10, dtype="int32", device=device)
+        assert asked() == 0
+        y = x.to_device(other)
+        assert 1 <= asked() <= 2, asked()  # one question a direction
+        for _ in range(3):
+            assert x.to_device(other).tolist() == y.tolist() == list(range(10))
+            usmpy.memory_connection(x, other), usmpy.memory_connection(y, device)
+        assert asked() == 2
+        """,
+        peers=peers,
+    )
+
+
 def test_a_wait_whose_context_the_driver_does_not_make_current():
     """The thread that looks after all queues ends it."""
     run(

@@ -29,6 +29,27 @@ def test_memory_of_one_context_connects_tiles_always_and_cards_by_peer_access(pe
     run(CONNECTIONS, ZESIM_PEER=peer, ZESIM_UNITS="4")
 
 
+@pytest.mark.parametrize("peer", ["1", "0"])
+def test_the_driver_is_asked_once_about_two_cards(peer):
+    """By the first call that needs the answer, here a copy; that call does not hold the GIL meanwhile."""
+    run(
+        """
+        context = usmpy.Context(usmpy.get_devices("level_zero"))
+        one, two = (usmpy.Queue(device, context=context) for device in context.devices)
+        x = usmpy.arange(1000, queue=one)
+        assert calls("zeDeviceCanAccessPeer") == 0
+        y = x.to_device(two)
+        asked = calls("zeDeviceCanAccessPeer")
+        assert 1 <= asked <= 2, asked  # one question a direction
+        for _ in range(3):
+            assert x.to_device(two).tolist() == y.tolist() == list(range(1000))
+            usmpy.memory_connection(one, two), usmpy.memory_connection(two, one)
+        assert calls("zeDeviceCanAccessPeer") == 2
+        """,
+        ZESIM_PEER=peer,
+    )
+
+
 @pytest.mark.parametrize("hierarchy", ["FLAT", "COMBINED"])
 def test_tiles_that_are_root_devices_connect_as_the_driver_says(hierarchy):
     run(

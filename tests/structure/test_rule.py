@@ -34,8 +34,6 @@ WITH_DRIVER = {
     "queue_destroy",
 }
 SOMETIMES = {"memory_free": "free_waits(alloc)", "event_wait": "false"}
-# What is called with the GIL or a lock today. It may only get shorter.
-BROKEN = {"memory_connection": "GIL"}
 
 
 def words_of(comment):
@@ -43,7 +41,7 @@ def words_of(comment):
 
 
 def test_each_entry_says_in_one_word_what_it_waits_for():
-    assert len(COMMENTS) == 39
+    assert len(COMMENTS) == 40
     words = {name: words_of(comment) for name, comment in COMMENTS.items()}
     assert not {
         name: found for name, found in words.items() if found not in (["never"], ["driver"], ["work"])
@@ -102,17 +100,3 @@ def test_the_core_counts_its_mutexes():
     plain = re.compile(r"\bpthread_mutex_(?:try)?(?:un)?lock\(")
     found = {path.name for path in CORE.rglob("*.[ch]") if plain.search(path.read_text())}
     assert found == {"sync.h", "sync.c", "registry.c"}
-
-
-def test_what_breaks_the_rule_is_known_and_gets_less():
-    """It gets shorter: an entry that is no longer called so leaves this list and that of rule.c."""
-    source = (CORE / "device" / "rule.c").read_text()
-    listed = re.search(r"} known\[\] = {\n(.*?)\n};", source, re.S)[1]
-    found = {}
-    for entry, held, where in re.findall(r'{"(\w+)", ([^,]+), "([^"]+)"}', listed):
-        assert where
-        assert entry not in found
-        assert words_of(COMMENTS[entry]) != ["never"]
-        found[entry] = held
-    assert listed.count('{"') == len(found)
-    assert found == BROKEN

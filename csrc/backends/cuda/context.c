@@ -73,11 +73,10 @@ usm_status usm_cuda_context_create(usm_context *context, usm_error *error)
 }
 
 /*
- * Makes memory of `to` accessible to `from`, now and later: memory of cuMemAlloc by cuCtxEnablePeerAccess,
- * memory of our pool by its own access flags (Peer Context Memory Access; Stream Ordered Memory Allocator).
- * False: the hardware or the driver refuses.
+ * Memory of cuMemAlloc by cuCtxEnablePeerAccess, memory of our pool by its own access flags (Peer Context
+ * Memory Access; Stream Ordered Memory Allocator).
  */
-static bool enable(usm_device *from, usm_device *to)
+bool usm_cuda_enable_access(usm_device *from, usm_device *to)
 {
     usm_cuda_scope scope;
     int can = 0;
@@ -98,19 +97,4 @@ static bool enable(usm_device *from, usm_device *to)
         atomic_load_explicit(&usm_cuda_device_of(to)->context, memory_order_acquire), 0);
     usm_cuda_leave(&scope);
     return code == CUDA_SUCCESS || code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-}
-
-/* Two threads may both enable the access, which changes nothing the second time. */
-bool usm_cuda_reaches(usm_device *a, usm_device *b)
-{
-    if (a == b) {
-        return true;
-    }
-    _Atomic uint8_t *known = &usm_cuda_device_of(a)->peers[b->index];
-    uint8_t answer = atomic_load_explicit(known, memory_order_acquire);
-    if (answer == USM_CUDA_PEER_UNASKED && !usm_cuda_forked()) {
-        answer = enable(a, b) && usm_cuda_share_reach(a, b) ? USM_CUDA_PEER_REACHED : USM_CUDA_PEER_NONE;
-        atomic_store_explicit(known, answer, memory_order_release);
-    }
-    return answer == USM_CUDA_PEER_REACHED;
 }

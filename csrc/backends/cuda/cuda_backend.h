@@ -24,9 +24,6 @@ typedef struct usm_cuda_api {
 /* Filled by start(), constant from then on. */
 extern usm_cuda_api usm_cuda;
 
-/* May work of one device use memory of another in place (usm_cuda_reaches)? */
-typedef enum usm_cuda_peer { USM_CUDA_PEER_UNASKED, USM_CUDA_PEER_REACHED, USM_CUDA_PEER_NONE } usm_cuda_peer;
-
 /* usm_device.native. CUDA's devices have no parts here, so all are root devices. */
 typedef struct usm_cuda_device {
     CUdevice id;
@@ -37,7 +34,7 @@ typedef struct usm_cuda_device {
     bool has_pageable;      /* kernels use any memory of the process */
     int major, minor;       /* compute capability */
     _Atomic int lost;       /* a CUresult that no call of this context survives, once one was seen */
-    _Atomic uint8_t *peers; /* by ordinal: a usm_cuda_peer each */
+    _Atomic uint8_t *peers; /* by ordinal: a usm_memory_connection each */
     pthread_mutex_t lock;   /* a leaf: what follows */
     CUmemoryPool pool;      /* has_pools; made at first use */
     CUstream allocations;   /* where memory comes from and goes to; nothing else is enqueued there */
@@ -205,11 +202,11 @@ static inline void usm_cuda_leave(usm_cuda_scope *scope)
 /* The root device of a driver's ordinal, or of its primary context; NULL where there is none. No lock. */
 usm_device *usm_cuda_device_at(int ordinal);
 usm_device *usm_cuda_device_of_context(CUcontext context);
-/* May work of `a` use memory of `b` in place? Enables it at first. Any thread, any lock but a device's. */
-bool usm_cuda_reaches(usm_device *a, usm_device *b);
+/* Makes memory of `to` accessible to `from`, now and later. False: the hardware or the driver refuses. */
+bool usm_cuda_enable_access(usm_device *from, usm_device *to);
 /*
  * share.c: memory of other processes, or for them, becomes accessible to `user`, too, now and later, and the
- * answer of usm_cuda_reaches is yes from now on. False: the driver refuses.
+ * answer of memory_connection is UNIFIED from now on. False: the driver refuses.
  */
 bool usm_cuda_share_reach(usm_device *user, usm_device *memory);
 /* The device's context is current. */
@@ -360,6 +357,7 @@ USM_ENTRY(usm_cuda, memory_trim);
 USM_ENTRY(usm_cuda, memory_free);
 USM_ENTRY(usm_cuda, memory_query);
 USM_ENTRY(usm_cuda, memory_connection);
+USM_ENTRY(usm_cuda, memory_connect);
 USM_ENTRY(usm_cuda, queue_create);
 USM_ENTRY(usm_cuda, queue_destroy);
 USM_ENTRY(usm_cuda, queue_run_now);

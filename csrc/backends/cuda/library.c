@@ -190,6 +190,7 @@ const usm_backend usm_cuda_backend = {
     .memory_trim = usm_cuda_memory_trim,
     .memory_query = usm_cuda_memory_query,
     .memory_connection = usm_cuda_memory_connection,
+    .memory_connect = usm_cuda_memory_connect,
     .queue_create = usm_cuda_queue_create,
     .queue_destroy = usm_cuda_queue_destroy,
     .queue_run_now = usm_cuda_queue_run_now,

@@ -248,6 +248,11 @@ usm_status usm_cuda_memory_query(usm_context *context, const void *pointer, usm_
     return status;
 }
 
+static _Atomic uint8_t *peer_of(const usm_place *memory, const usm_place *user)
+{
+    return &usm_cuda_device_of(user->device)->peers[memory->device->index];
+}
+
 /*
  * Pointers mean the same in all contexts of a process, so the devices alone decide; managed and pinned memory
  * is accessible to all of them (CUDA driver API, Unified Addressing).
@@ -255,8 +260,22 @@ usm_status usm_cuda_memory_query(usm_context *context, const void *pointer, usm_
 usm_memory_connection usm_cuda_memory_connection(const usm_place *memory, usm_kind kind,
                                                  const usm_place *user)
 {
-    return kind != USM_DEVICE || usm_cuda_reaches(user->device, memory->device) ? USM_CONNECTION_UNIFIED
-                                                                                : USM_CONNECTION_MIGRATABLE;
+    if (kind != USM_DEVICE || memory->device == user->device) {
+        return USM_CONNECTION_UNIFIED;
+    }
+    uint8_t answer = atomic_load_explicit(peer_of(memory, user), memory_order_acquire);
+    return answer == USM_CONNECTION_UNASKED && usm_cuda_forked() ? USM_CONNECTION_MIGRATABLE
+                                                                 : (usm_memory_connection)answer;
+}
+
+/* Two threads may both enable the access, which changes nothing the second time. */
+usm_memory_connection usm_cuda_memory_connect(const usm_place *memory, const usm_place *user)
+{
+    bool reaches = usm_cuda_enable_access(user->device, memory->device) &&
+                   usm_cuda_share_reach(user->device, memory->device);
+    usm_memory_connection answer = reaches ? USM_CONNECTION_UNIFIED : USM_CONNECTION_MIGRATABLE;
+    atomic_store_explicit(peer_of(memory, user), (uint8_t)answer, memory_order_release);
+    return answer;
 }
 
 /* Allocations of the task answer most questions; only others cost a call of the driver. */

@@ -108,7 +108,7 @@ static CUresult set_all_access(usm_cuda_mapping *mapping)
     }
     for (int i = 0; code == CUDA_SUCCESS && (user = usm_cuda_device_at(i)) != NULL; i++) {
         if (user != mapping->device &&
-            atomic_load(&usm_cuda_device_of(user)->peers[mapping->device->index]) == USM_CUDA_PEER_REACHED) {
+            atomic_load(&usm_cuda_device_of(user)->peers[mapping->device->index]) == USM_CONNECTION_UNIFIED) {
             code = set_access(mapping, user);
         }
     }
@@ -126,7 +126,7 @@ bool usm_cuda_share_reach(usm_device *user, usm_device *memory)
         }
     }
     if (code == CUDA_SUCCESS) {
-        atomic_store(&usm_cuda_device_of(user)->peers[memory->index], USM_CUDA_PEER_REACHED);
+        atomic_store(&usm_cuda_device_of(user)->peers[memory->index], USM_CONNECTION_UNIFIED);
     }
     pthread_mutex_unlock(&mutex);
     return code == CUDA_SUCCESS;

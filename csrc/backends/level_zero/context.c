@@ -64,7 +64,7 @@ usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
         return status;
     }
     usm_fork_guard_use(&usm_level_zero_guard);
-    usm_level_zero_context *native = usm_calloc(1, sizeof *native);
+    usm_level_zero_context *native = usm_calloc(1, sizeof *native + context->n_devices * context->n_devices);
     if (native == NULL) {
         return usm_error_memory(error, sizeof *native, "a context");
     }

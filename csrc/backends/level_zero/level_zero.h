@@ -90,7 +90,8 @@ typedef struct usm_level_zero_context {
     size_t slots_used;     /* those that are not free */
     pthread_mutex_t lock;  /* of the pools; a leaf but for the driver's own */
     usm_level_zero_pool *pools;
-    _Atomic long users; /* blocks of memory, queues and programs, counted before they are made */
+    _Atomic long users;      /* blocks of memory, queues and programs, counted before they are made */
+    _Atomic uint8_t peers[]; /* a usm_memory_connection for each user and each memory among the devices */
 } usm_level_zero_context;
 
 typedef struct usm_level_zero_recording
@@ -242,6 +243,7 @@ USM_ENTRY(usm_level_zero, memory_allocate);
 USM_ENTRY(usm_level_zero, memory_free);
 USM_ENTRY(usm_level_zero, memory_query);
 USM_ENTRY(usm_level_zero, memory_connection);
+USM_ENTRY(usm_level_zero, memory_connect);
 USM_ENTRY(usm_level_zero, queue_create);
 USM_ENTRY(usm_level_zero, queue_destroy);
 USM_ENTRY(usm_level_zero, queue_run_now);

@@ -301,6 +301,7 @@ const usm_backend usm_level_zero_backend = {
     .memory_free = usm_level_zero_memory_free,
     .memory_query = usm_level_zero_memory_query,
     .memory_connection = usm_level_zero_memory_connection,
+    .memory_connect = usm_level_zero_memory_connect,
     .queue_create = usm_level_zero_queue_create,
     .queue_destroy = usm_level_zero_queue_destroy,
     .queue_run_now = usm_level_zero_queue_run_now,

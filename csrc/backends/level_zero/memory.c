@@ -151,14 +151,28 @@ usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer
     return USM_OK;
 }
 
-/* zeDeviceCanAccessPeer: directly over a bus between the devices. */
-static bool reaches(const usm_device *user, const usm_device *memory)
+/* The device of the context that the place's device is, or is a part of; a number below n_devices. */
+static size_t member_of(const usm_place *place)
 {
-    ze_bool_t can = 0;
-    return usm_level_zero.zeDeviceCanAccessPeer(usm_level_zero_device_of(user)->id,
-                                                usm_level_zero_device_of(memory)->id,
-                                                &can) == ZE_RESULT_SUCCESS &&
-           can != 0;
+    const usm_context *context = place->context;
+    for (const usm_device *device = place->device;; device = device->parent) {
+        for (size_t i = 0; i < context->n_devices; i++) {
+            if (context->devices[i] == device) {
+                return i;
+            }
+        }
+    }
+}
+
+static ze_device_handle_t id_of(const usm_place *place)
+{
+    return usm_level_zero_device_of(place->context->devices[member_of(place)])->id;
+}
+
+static _Atomic uint8_t *peer_of(const usm_place *memory, const usm_place *user)
+{
+    return &usm_level_zero_context_of(user->context)
+                ->peers[member_of(user) * user->context->n_devices + member_of(memory)];
 }
 
 /* Level Zero does not copy between devices that cannot access each other. */
@@ -170,7 +184,21 @@ usm_memory_connection usm_level_zero_memory_connection(const usm_place *memory, 
     }
     bool same = usm_device_root(memory->device) == usm_device_root(user->device);
     bool processors = memory->device->type == USM_CPU && user->device->type == USM_CPU;
-    return kind != USM_DEVICE || same || processors || reaches(user->device, memory->device)
+    return kind != USM_DEVICE || same || processors
                ? USM_CONNECTION_UNIFIED
-               : USM_CONNECTION_NONE;
+               : (usm_memory_connection)atomic_load_explicit(peer_of(memory, user), memory_order_relaxed);
+}
+
+/*
+ * zeDeviceCanAccessPeer: directly over a bus between the devices. Intel's driver tries it with a copy, and
+ * waits for that.
+ */
+usm_memory_connection usm_level_zero_memory_connect(const usm_place *memory, const usm_place *user)
+{
+    ze_bool_t can = 0;
+    ze_result_t result = usm_level_zero.zeDeviceCanAccessPeer(id_of(user), id_of(memory), &can);
+    usm_memory_connection answer =
+        result == ZE_RESULT_SUCCESS && can != 0 ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
+    atomic_store_explicit(peer_of(memory, user), (uint8_t)answer, memory_order_relaxed);
+    return answer;
 }

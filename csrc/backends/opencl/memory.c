@@ -229,12 +229,14 @@ usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, us
     return USM_OK;
 }
 
-/* Pointers work in one context of the driver, and a part of a device may have one of its own (context.c). */
+/*
+ * Pointers work in one context of the driver, and a part of a device may have one of its own (context.c),
+ * which is made with its first memory or queue.
+ */
 static bool one_native_context(const usm_place *a, const usm_place *b)
 {
-    cl_context first, second;
-    return usm_opencl_native_context(a->context, a->device, &first, NULL) == USM_OK &&
-           usm_opencl_native_context(b->context, b->device, &second, NULL) == USM_OK && first == second;
+    cl_context first = usm_opencl_find_context(a->context, usm_opencl_device_of(a->device)->id);
+    return first != NULL && first == usm_opencl_find_context(b->context, usm_opencl_device_of(b->device)->id);
 }
 
 usm_memory_connection usm_opencl_memory_connection(const usm_place *memory, usm_kind kind,

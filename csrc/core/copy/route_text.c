@@ -3,6 +3,7 @@
 
 #include "core/builtin/kernel_command.h"
 #include "core/builtin/kernels.h"
+#include "core/memory/connection.h"
 #include "core/tasks/hazard.h"
 
 #include <stdarg.h>
@@ -173,7 +174,6 @@ static const char *path_of(const usm_route *route)
 
 char *usm_route_text(const usm_route *route)
 {
-    static const char *const names[] = {"NONE", "MIGRATABLE", "UNIFIED"};
     page page = {.used = 0};
     if (route->n_hops == 0) {
         return strdup("copy of 0 elements: nothing is done\n");
@@ -186,8 +186,8 @@ char *usm_route_text(const usm_route *route)
                usm_layout_text(axes->ndim, axes->shape, shape, sizeof shape));
     write_side(&page, "dst", route->dst, axes->dst_dtype, axes->ndim, axes->dst_strides);
     write_side(&page, "src", route->src, axes->src_dtype, axes->ndim, axes->src_strides);
-    write_text(&page, "connection: %s\npath: %s\npieces: %lld\n", names[route->connection], path_of(route),
-               (long long)route->pieces);
+    write_text(&page, "connection: %s\npath: %s\npieces: %lld\n", usm_connection_name(route->connection),
+               path_of(route), (long long)route->pieces);
     write_runs(&page, axes);
     write_hops(&page, route);
     write_order(&page, route);

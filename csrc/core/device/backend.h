@@ -45,6 +45,7 @@ struct usm_launch;
  * "Memory").
  */
 typedef enum usm_memory_connection {
+    USM_CONNECTION_UNASKED,    /* of memory_connection alone: memory_connect is to ask the driver */
     USM_CONNECTION_NONE,       /* not accessible: copies go through memory of the host */
     USM_CONNECTION_MIGRATABLE, /* not accessible, but the driver copies it directly between the devices */
     USM_CONNECTION_UNIFIED,    /* usable in place */
@@ -334,11 +335,17 @@ typedef struct usm_backend {
      * What memory of this kind, allocated in the place `memory`, is to commands of `user`, another place of
      * the same backend. The core calls it through usm_connection (connection.h), which answers for a place's
      * own memory and for memory of other backends.
-     *   Thread: any. Locks: none. Blocks: driver, on the first call for a pair of devices.
+     *   Thread: any. Locks: none. Blocks: never.
      *   NULL: UNIFIED for memory of the same context, and on a device with has_usm_system for all memory that
      *   the host reads; NONE for other memory.
      */
     usm_memory_connection (*memory_connection)(const usm_place *memory, usm_kind kind, const usm_place *user);
+    /*
+     * The answer for memory of kind `device` that memory_connection does not have yet, and has from now on.
+     * May enable access between the two devices. Several threads may ask the same at once.
+     *   Thread: any. Locks: none. Blocks: driver. NULL: memory_connection has all answers.
+     */
+    usm_memory_connection (*memory_connect)(const usm_place *memory, const usm_place *user);
 
     /*
      * Sets queue->native: to a new driver's queue with the queue's properties, or to queue->foreign, which

@@ -1,5 +1,16 @@
 #include "connection.h"
+#include "core/base/detach.h"
 #include "core/device/rule.h"
+
+const char *usm_connection_name(usm_memory_connection connection)
+{
+    static const char *const names[] = {
+        [USM_CONNECTION_NONE] = "NONE",
+        [USM_CONNECTION_MIGRATABLE] = "MIGRATABLE",
+        [USM_CONNECTION_UNIFIED] = "UNIFIED",
+    };
+    return names[connection];
+}
 
 usm_memory_connection usm_connection(const usm_place *memory, usm_kind kind, const usm_place *user)
 {
@@ -8,7 +19,13 @@ usm_memory_connection usm_connection(const usm_place *memory, usm_kind kind, con
         return USM_CONNECTION_UNIFIED;
     }
     if (backend->memory_connection != NULL && memory->context->backend == backend) {
-        return USM_CALL(backend, memory_connection)(memory, kind, user);
+        usm_memory_connection answer = USM_CALL(backend, memory_connection)(memory, kind, user);
+        if (USM_UNLIKELY(answer == USM_CONNECTION_UNASKED)) {
+            void *held = usm_detach();
+            answer = USM_CALL(backend, memory_connect)(memory, user);
+            usm_attach(held);
+        }
+        return answer;
     }
     bool reaches = memory->context == user->context ||
                    (user->device->info.has_usm_system && usm_place_host_reads(memory, kind));

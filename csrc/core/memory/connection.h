@@ -10,9 +10,12 @@
 
 /*
  * What memory of this kind, allocated in the place `memory`, is to commands of the place `user`. The backend
- * of `user` decides, whatever backend the memory is of. Any thread, no lock.
+ * of `user` decides, whatever backend the memory is of. The first question about two devices may block for
+ * long (usm_detach). Any thread, no lock.
  */
 usm_memory_connection usm_connection(const usm_place *memory, usm_kind kind, const usm_place *user);
+
+const char *usm_connection_name(usm_memory_connection connection);
 
 /* Commands of the place use the memory as it is; an array over it may be on a queue of the place. */
 static inline bool usm_place_reaches(const usm_place *place, const usm_alloc *alloc)

@@ -361,9 +361,9 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
 /* A member of the enumeration, which is plain Python. */
 static PyObject *connection_member(usm_memory_connection connection)
 {
-    static const char *const names[] = {"NONE", "MIGRATABLE", "UNIFIED"};
     PyObject *enumeration = usmpy_import("usmpy._enums", "MemoryConnection");
-    PyObject *member = enumeration == NULL ? NULL : PyObject_GetAttrString(enumeration, names[connection]);
+    PyObject *member =
+        enumeration == NULL ? NULL : PyObject_GetAttrString(enumeration, usm_connection_name(connection));
     Py_XDECREF(enumeration);
     return member;
 }
@@ -384,16 +384,12 @@ static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_s
     if (second != NULL) {
         const usm_place *memory = usmpy_queue_of(first)->place, *user = usmpy_queue_of(second)->place;
         usm_kind kind = USM_DEVICE;
-        usm_memory_connection connection;
         if (usmpy_is_array(state, out[0])) {
             const usm_alloc *alloc = ((usmpy_array *)out[0])->alloc;
             memory = alloc->place; /* of an array over foreign memory not that of its queue */
             kind = (usm_kind)alloc->kind;
         }
-        Py_BEGIN_ALLOW_THREADS /* the first call for two GPUs enables their peer access */
-            connection = usm_connection(memory, kind, user);
-        Py_END_ALLOW_THREADS
-        result = connection_member(connection);
+        result = connection_member(usm_connection(memory, kind, user));
     }
     Py_XDECREF(first);
     Py_XDECREF(second);
