@@ -141,7 +141,6 @@ static int end_wait(usmpy_state *state, PyThreadState *thread, usm_status status
 
 int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns)
 {
-    usm_event_peek(event);
     if (usm_event_get_state(event) == USM_EVENT_COMPLETE) {
         usmpy_deferred_poll();
         return 0;

@@ -33,7 +33,7 @@ WITH_DRIVER = {
     "queue_create",
     "queue_destroy",
 }
-SOMETIMES = {"memory_free": "free_waits(alloc)", "event_wait": "false"}
+SOMETIMES = {"memory_free": "free_waits(alloc)"}
 
 
 def words_of(comment):

@@ -14,11 +14,6 @@
  * of microseconds.
  */
 #define JOIN_NS 2000000
-/*
- * Below this budget, in nanoseconds, the caller holds the GIL: it must not yield, and polling without a pause
- * would hold up the driver.
- */
-#define YIELD_NS 10000
 
 static usm_cuda_event *event_of(usm_event *base)
 {
@@ -160,11 +155,11 @@ bool usm_cuda_event_is_running(usm_event *base)
  * Records the task's fence if it has none, and polls that. The loop yields, and reads the clock only after
  * the first look, which is enough for most tasks.
  */
-void usm_cuda_event_wait(usm_event *base, int64_t budget_ns)
+void usm_cuda_event_wait(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
     uint64_t number = usm_cuda_number_of(base);
-    if (number == 0 || usm_cuda_forked() || budget_ns < YIELD_NS) {
+    if (number == 0 || usm_cuda_forked()) {
         return;
     }
     (void)usm_cuda_timeline_fence(event->timeline, number);
@@ -175,7 +170,7 @@ void usm_cuda_event_wait(usm_event *base, int64_t budget_ns)
             break;
         }
         int64_t now = usm_clock_ns();
-        until = until != 0 ? until : now + (budget_ns < JOIN_NS ? budget_ns : JOIN_NS);
+        until = until != 0 ? until : now + JOIN_NS;
         if (now >= until) {
             return;
         }

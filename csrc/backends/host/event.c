@@ -29,11 +29,8 @@ static int64_t own_time_ns(void)
  * may have to be woken, has not begun, and takes part in a large one. It looks twice at least: in between,
  * others may have had its processor for all of the time.
  */
-void usm_host_event_wait(usm_event *event, int64_t budget_ns)
+void usm_host_event_wait(usm_event *event)
 {
-    if (budget_ns < LOOK_NS) {
-        return; /* with the GIL held no task may run here */
-    }
     int64_t begun = 0;   /* own time; 0: it has done nothing for others yet */
     bool looked = false; /* long enough for a thread that was awake */
     bool helps = true;

@@ -77,16 +77,14 @@ bool usm_level_zero_queue_poll(usm_queue *queue)
     return !usm_level_zero_forked() && usm_completion_end(queue, NULL, has_ended).more;
 }
 
-/* In the driver, also with the GIL held: a driver spins for a small budget. */
-void usm_level_zero_event_wait(usm_event *base, int64_t budget_ns)
+void usm_level_zero_event_wait(usm_event *base)
 {
     usm_level_zero_slot *slot =
         atomic_load_explicit(&((usm_level_zero_event *)base)->slot, memory_order_acquire);
     if (slot == NULL || usm_level_zero_forked()) {
         return;
     }
-    uint64_t longest = (uint64_t)(budget_ns < JOIN_NS ? budget_ns : JOIN_NS);
-    ze_result_t result = usm_level_zero.zeEventHostSynchronize(slot->id, longest);
+    ze_result_t result = usm_level_zero.zeEventHostSynchronize(slot->id, JOIN_NS);
     if (result != ZE_RESULT_NOT_READY) {
         (void)usm_completion_end(base->queue, result == ZE_RESULT_SUCCESS ? base : NULL, has_ended);
     }

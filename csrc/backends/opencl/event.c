@@ -98,14 +98,13 @@ usm_status usm_opencl_event_result(usm_event *base, usm_error *error)
 
 /*
  * Polls and waits for the driver of this one task; others of the queue that have ended meanwhile are ended on
- * the way. With a small budget, which means the GIL, nothing is done: any call of the driver may block on
- * locks of its own threads.
+ * the way.
  */
-void usm_opencl_event_wait(usm_event *base, int64_t budget_ns)
+void usm_opencl_event_wait(usm_event *base)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
     cl_event id = atomic_load_explicit(&event->id, memory_order_acquire);
-    if (id == NULL || usm_opencl_forked() || budget_ns < USM_OPENCL_YIELD_NS) {
+    if (id == NULL || usm_opencl_forked()) {
         return;
     }
     usm_polled polled;
@@ -115,7 +114,7 @@ void usm_opencl_event_wait(usm_event *base, int64_t budget_ns)
     if (usm_event_ended(base)) {
         return;
     }
-    if (usm_opencl_wait(event, id, budget_ns)) {
+    if (usm_opencl_wait(event, id)) {
         (void)usm_completion_end(base->queue, NULL, has_ended);
     }
 }

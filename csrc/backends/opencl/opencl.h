@@ -238,14 +238,12 @@ void usm_opencl_queue_cache_free(usm_opencl_context *context);
 void usm_opencl_queue_cache_fork(usm_fork_phase phase);
 /* event.c: what the driver says of the task; its own errors count as the task's. Any thread. */
 cl_int usm_opencl_ask(const usm_opencl_event *event, cl_event id);
-/* wait.c: below this budget the caller holds the GIL, and may not yield. */
-#define USM_OPENCL_YIELD_NS 10000
 /* wait.c: fills what is expected of the task's time, behind tasks that take `before_us`. Queue lock held. */
 void usm_opencl_expect(usm_opencl_event *event, const usm_command *command, int32_t before_us);
 /* wait.c: records how long a launch has taken. */
 void usm_opencl_learn(const usm_opencl_event *event, int64_t took_ns);
 /* wait.c: polls briefly, then waits in the driver if the task is expected to be short. True: it has ended. */
-bool usm_opencl_wait(usm_opencl_event *event, cl_event id, int64_t budget_ns);
+bool usm_opencl_wait(usm_opencl_event *event, cl_event id);
 /* profiling.c: compares the clocks once, where the driver can read its own. The queue is new. */
 void usm_opencl_compare_clocks(const usm_opencl_platform *platform, cl_device_id device,
                                usm_opencl_queue *queue);

@@ -152,7 +152,7 @@ static bool wait_in_driver(usm_opencl_platform *platform, usm_opencl_event *even
     return true;
 }
 
-bool usm_opencl_wait(usm_opencl_event *event, cl_event id, int64_t budget_ns)
+bool usm_opencl_wait(usm_opencl_event *event, cl_event id)
 {
     const usm_queue *queue = event->event.queue;
     const usm_opencl_context *context = usm_opencl_context_of(queue->context);
@@ -162,7 +162,7 @@ bool usm_opencl_wait(usm_opencl_event *event, cl_event id, int64_t budget_ns)
     if (poll_for_end(event, id, pace)) {
         return true;
     }
-    if (event->expected_us < 0 || (int64_t)event->expected_us * 1000 > budget_ns) {
+    if (event->expected_us < 0) {
         return false;
     }
     int64_t begun = usm_clock_ns();

@@ -399,13 +399,11 @@ typedef struct usm_backend {
     /*
      * A thread waits for the task: polls the driver, waits in it, or takes part in the work, where that is
      * faster than being woken. Returns once the event has ended. Returns earlier where the task is expected
-     * to take longer than `budget_ns`, or longer than this pays; later where an expectation was wrong, since
-     * nothing can interrupt a wait in the driver. With a budget below 10 us the caller holds the GIL: no task
-     * may run here, and the thread must not sleep or yield.
-     *   Thread: any. Locks: none. Blocks: work, as above; never with such a budget. May end any events.
-     *   NULL: the thread sleeps at once.
+     * to take longer than this pays, which is less than the 50 ms after which Ctrl-C must have an effect;
+     * later where an expectation was wrong, since nothing can interrupt a wait in the driver.
+     *   Thread: any. Locks: none. Blocks: work. May end any events. NULL: the thread sleeps at once.
      */
-    void (*event_wait)(usm_event *event, int64_t budget_ns);
+    void (*event_wait)(usm_event *event);
     /*
      * A thread sleeps until the task ends, and queue_poll is called often: from now on the driver must be
      * able to tell the end of this task from that of later ones. Called once usm_event_in_driver is true;

@@ -15,12 +15,6 @@
 
 /* How often a blocked thread checks for signals. */
 #define POLL_NS 20000000
-/*
- * Budgets of usm_backend.event_wait: while the GIL is held, the time of a small launch; without it, less
- * than the 50 ms after which Ctrl-C must have an effect.
- */
-#define PEEK_NS 8000
-#define WAIT_NS 40000000
 
 static _Thread_local usm_event *current;
 
@@ -468,14 +462,6 @@ bool usm_event_needs_current(usm_event *event)
     return found;
 }
 
-void usm_event_peek(usm_event *event)
-{
-    const usm_backend *backend = event->queue->backend;
-    if (backend->event_wait != NULL && !usm_event_ended(event)) {
-        USM_CALL_IF(false, backend, event_wait)(event, PEEK_NS);
-    }
-}
-
 usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
                               usm_error *error)
 {
@@ -490,7 +476,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
     const usm_backend *backend = event->queue->backend;
     if (backend->event_wait != NULL && deadline_ns == INT64_MAX) {
-        USM_CALL(backend, event_wait)(event, WAIT_NS);
+        USM_CALL(backend, event_wait)(event);
         if (usm_event_ended(event)) {
             return USM_OK;
         }

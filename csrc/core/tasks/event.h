@@ -220,11 +220,6 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter);
 typedef bool (*usm_wait_poll)(void *argument);
 
 /*
- * For a thread that is about to release the GIL for a wait: asks the driver for a few microseconds whether
- * the task ends. Any thread, no lock.
- */
-void usm_event_peek(usm_event *event);
-/*
  * For late.c and completion.c: one of the two that an early task needs, its links or the driver, has ended;
  * the second call ends the task. No lock.
  */
