@@ -15,7 +15,6 @@ import copy
 import operator
 import pathlib
 import pickle
-import random
 import signal
 import statistics
 import sys
@@ -26,6 +25,7 @@ from collections.abc import Callable
 sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1])]
 
 import numpy as np  # noqa: E402
+from asleep import until_asleep  # noqa: E402
 
 import usmpy  # noqa: E402
 import usmpy.dask  # noqa: E402
@@ -133,14 +133,15 @@ CALLS: dict[str, dict[str, Call]] = {
 def interrupt(call: Callable[[], object], waits: Callable[[], bool] | None = None) -> float | None:
     """Seconds from SIGINT to the KeyboardInterrupt that ends the call; None: the call ended by itself.
 
-    The signal is sent once `waits` is true, else after a moment in which most calls have begun to wait.
+    The signal is sent once `waits` is true, else once this thread, which must be the main one, sleeps.
     """
     sent: list[float] = []
     main = threading.main_thread().ident
     assert main is not None
 
     def send() -> None:
-        time.sleep(random.uniform(0.02, 0.04) if waits is None else 0)
+        if waits is None:
+            until_asleep()
         while not (waits is None or waits()):
             time.sleep(0.001)
         sent.append(time.perf_counter())
@@ -154,7 +155,7 @@ def interrupt(call: Callable[[], object], waits: Callable[[], bool] | None = Non
         call()
         ended = True
         sender.join()
-        time.sleep(0.01)  # the signal is handled here
+        signal.pthread_sigmask(signal.SIG_BLOCK, ())  # handles a signal that came after the call
     except KeyboardInterrupt:
         took = time.perf_counter() - sent[0]
     finally:

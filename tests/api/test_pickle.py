@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from asleep import once_asleep
 
 import usmpy
 
@@ -125,7 +126,7 @@ def test_pickling_waits_for_pending_work(queue):
     x = usmpy.zeros(100, queue=queue)
     queue.host_task(lambda x: gate.wait(60), x)
     queue.fill(x, 3)
-    threading.Timer(0.02, gate.set).start()
+    once_asleep(gate.set)
     assert there_and_back(x).tolist() == [3] * 100
 
 

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from asleep import once_asleep
 
 import usmpy
 from usmpy._display import repr as _repr
@@ -125,7 +126,7 @@ def test_pending_work_is_waited_for(queue):
     x = usmpy.zeros(4, queue=queue)
     queue.host_task(lambda x: gate.wait(60), x)
     queue.fill(x, 2)
-    threading.Timer(0.02, gate.set).start()
+    once_asleep(gate.set)
     assert str(x) == "[2, 2, 2, 2]"
 
 

@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+from asleep import once_asleep
 from together import together
 
 import usmpy
@@ -245,7 +246,7 @@ def test_a_buffer_waits_for_pending_work(queue):
     x = usmpy.zeros(4, dtype="uint8", queue=queue, usm_type="shared")
     queue.host_task(lambda x: gate.wait(60), x)
     queue.fill(x, 7)
-    threading.Timer(0.02, gate.set).start()
+    once_asleep(gate.set)
     assert bytes(x) == b"\7" * 4
 
 

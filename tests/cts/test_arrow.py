@@ -9,6 +9,7 @@ import threading
 import arrow_structures
 import pytest
 from arrow_structures import Capsules, release, structure
+from asleep import once_asleep
 
 import usmpy
 from usmpy import _core
@@ -180,7 +181,7 @@ def test_pending_work_comes_first(queue):
     other = usmpy.Queue(queue.device)
     held = other.host_task(release_it.wait, 10)
     other.fill(x, 7, depends=[held])
-    threading.Timer(0.05, release_it.set).start()
+    once_asleep(release_it.set)
     pair = x.__arrow_c_device_array__()
     assert held.done
     assert structure(pair[1]).sync_event is None

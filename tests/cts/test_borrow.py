@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import producers
 import pytest
+from asleep import once_asleep
 from ids import steady
 
 import usmpy
@@ -216,7 +217,7 @@ def test_lend_yields_the_pointer_of_finished_memory(queue):
     go = threading.Event()
     queue.host_task(lambda x: go.wait(60), x)
     queue.fill(x, 4)
-    threading.Timer(0.02, go.set).start()
+    once_asleep(go.set)
     with x.lend(None) as pointer:
         assert pointer == x.data_ptr
         memory = (ctypes.c_int64 * 3).from_address(pointer)
@@ -260,7 +261,7 @@ def test_lend_to_an_event_makes_later_work_wait_for_it(device, queue):
     event = other.host_task(kernel)
     with x.lend(event):
         pass
-    threading.Timer(0.02, go.set).start()
+    once_asleep(go.set)
     assert x.tolist() == [0, 0, 3]
 
 

@@ -8,6 +8,7 @@ import threading
 
 import producers
 import pytest
+from asleep import once_asleep
 from ids import steady
 from immortal import freed_elsewhere
 from producers import CPU, IS_COPIED, READ_ONLY, capsule_name, delete, lasting_counts, peek, take
@@ -268,7 +269,7 @@ def test_a_cpu_consumer_gets_finished_data_unless_it_says_minus_one(queue):
     queue.host_task(lambda x: go.wait(60), x)
     unsynchronised = peek(x.__dlpack__(max_version=(1, 0), stream=-1))  # does not hang
     assert unsynchronised.dl_tensor.data == x.data_ptr
-    threading.Timer(0.05, go.set).start()
+    once_asleep(go.set)
     x.__dlpack__(max_version=(1, 0))
     assert go.is_set()  # the call came back only after the task
 
@@ -279,7 +280,7 @@ def test_minus_one_with_copy_false_is_finished_data(queue):
     x = usmpy.zeros(3, dtype="int64", queue=queue)
     go = threading.Event()
     queue.host_task(lambda x: go.wait(60), x)
-    threading.Timer(0.05, go.set).start()
+    once_asleep(go.set)
     x.__dlpack__(stream=-1, max_version=(1, 0), copy=False)
     assert go.is_set()
 

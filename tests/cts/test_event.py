@@ -7,6 +7,7 @@ import traceback
 import weakref
 
 import pytest
+from asleep import once_asleep
 
 import usmpy
 
@@ -371,7 +372,7 @@ def test_wait_all_waits_for_all_and_raises_the_first_of_the_list(device):
     gate, slow = held(queues[0])
     late = queues[1].host_task(lambda: (gate.wait(PATIENCE), fail("late")))
     early = queues[2].host_task(fail, "early")
-    threading.Timer(0.03, gate.set).start()
+    once_asleep(gate.set)
     with pytest.raises(Trouble, match="late"):
         usmpy.Event.wait_all([slow, late, early])
     assert slow.done
@@ -478,7 +479,7 @@ def test_asking_for_the_end_waits_for_it(device):
     queue = usmpy.Queue(device, profiling=True)
     gate, event = held(queue)
     assert event.submit_time_ns > 0
-    threading.Timer(0.02, gate.set).start()
+    once_asleep(gate.set)
     assert event.end_time_ns >= event.start_time_ns
     assert event.done
 

@@ -10,6 +10,7 @@ import weakref
 
 import ordering
 import pytest
+from asleep import once_asleep
 
 import usmpy
 
@@ -74,7 +75,7 @@ def test_result_waits_and_takes_a_timeout(queue):
         event.result(0.01)
     with pytest.raises(TimeoutError):
         event.result(timeout=0)
-    threading.Timer(0.02, gate.set).start()
+    once_asleep(gate.set)
     assert event.result() is True
     with pytest.raises(ValueError, match="timeout"):
         event.result(-1)

@@ -8,6 +8,7 @@ import threading
 
 import producers
 import pytest
+from asleep import once_asleep
 from ids import steady
 from producers import CPU, READ_ONLY, DLManagedTensorVersioned, DLTensor, lasting_counts
 
@@ -104,7 +105,7 @@ def test_cpu_memory_through_the_table_is_finished(queue):
     for function in (export, lambda x: lend(x, ctypes.byref(DLTensor()))):
         go = threading.Event()
         queue.host_task(lambda x, go=go: go.wait(60), x)
-        threading.Timer(0.05, go.set).start()
+        once_asleep(go.set)
         managed = function(x)
         assert go.is_set()
         if managed:

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from asleep import once_asleep
 
 import usmpy
 
@@ -80,7 +81,7 @@ def test_a_wait_that_began_before_the_driver_had_the_task(late_queue, program):
     x = usmpy.zeros(N, dtype="int32", queue=late_queue)
     late_queue.host_task(lambda _: gate.wait(60), x)
     event = program.add_one[N](x)
-    threading.Timer(0.05, gate.set).start()
+    once_asleep(gate.set)
     event.wait(60)
     assert x.tolist() == [1] * N
 

@@ -9,6 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
+from asleep import once_asleep
 
 import usmpy
 
@@ -94,7 +95,7 @@ def test_pending_work_is_waited_for(queue):
         gate = threading.Event()
         queue.host_task(lambda gate=gate: gate.wait(60))
         queue.fill(x, 3)
-        threading.Timer(0.02, gate.set).start()
+        once_asleep(gate.set)
         _, (buffer,) = split(x[key])
         assert set(np.frombuffer(buffer, np.int32)) == {3}
 

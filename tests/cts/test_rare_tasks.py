@@ -8,6 +8,7 @@ import threading
 
 import producers
 import pytest
+from asleep import once_asleep
 
 import usmpy
 
@@ -119,7 +120,7 @@ def test_a_handler_in_python_ends_the_wait_for_a_buffer(queue):
     x, gate = usmpy.zeros(4, queue=queue), threading.Event()
     queue.host_task(lambda x: gate.wait(PATIENCE), x)
     before = signal.signal(signal.SIGUSR1, lambda *_: Callable(ZeroDivisionError())())
-    threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+    once_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
     try:
         with pytest.raises(ZeroDivisionError):
             memoryview(x)

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from asleep import once_asleep
 from together import together
 
 import usmpy
@@ -101,7 +102,5 @@ def test_counts_that_are_not_there_yet(queue):
     gate = threading.Event()
     queue.host_task(gate.wait, 60)
     queue.fill(counts, 2)
-    timer = threading.Timer(0.01, gate.set)
-    timer.start()
+    once_asleep(gate.set)
     assert usmpy.repeat(x, counts).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    timer.join()

@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from asleep import once_asleep
 from share_peer import Failed, Peer
 
 import usmpy
@@ -174,7 +175,7 @@ def test_pending_work_comes_first(queue, peer):
     usmpy.Queue("host").host_task(gate.wait)
     held = queue.host_task(gate.wait)
     queue.fill(x, 3, depends=[held])
-    threading.Timer(0.2, gate.set).start()
+    once_asleep(gate.set)
     with x.get_ipc_handle() as handle:
         assert peer("handle().open().tolist()", handle) == [3, 3, 3, 3]
 

@@ -5,6 +5,7 @@ import threading
 import ml_dtypes
 import numpy as np
 import pytest
+from asleep import once_asleep
 from dtypes import DTYPES
 from together import together
 
@@ -182,7 +183,7 @@ def test_values_wait_for_pending_work(queue, read):
     x = usmpy.zeros(1, queue=queue)
     queue.host_task(lambda x: gate.wait(60), x)
     queue.fill(x, 8)
-    threading.Timer(0.02, gate.set).start()
+    once_asleep(gate.set)
     value = getattr(x, read)()
     assert np.asarray(value).ravel().tolist() == [8]
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from arrow_structures import Capsules, Exported, move, release, structure
+from asleep import once_asleep
 from cuda_peers import _pointer
 
 import usmpy
@@ -112,7 +113,7 @@ def test_work_of_the_host_is_waited_for(device):
     go = threading.Event()
     held = usmpy.Queue("host").host_task(go.wait, 10)
     queue.fill(x, 4, depends=[held])
-    threading.Timer(0.05, go.set).start()
+    once_asleep(go.set)
     pair = x.__arrow_c_device_array__()
     assert held.done
     assert structure(pair[1]).sync_event is None

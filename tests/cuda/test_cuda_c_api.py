@@ -6,6 +6,7 @@ import threading
 
 import c_api
 import pytest
+from asleep import once_asleep
 from c_api import READ, READ_WRITE, accesses
 
 import usmpy
@@ -60,7 +61,7 @@ def test_dependencies_on_other_drivers_are_waited_for_on_the_host(api, driver, d
     x = usmpy.zeros(N, dtype="uint8", queue=queue)
     gate, stream = threading.Event(), api.queue_native(queue)
     usmpy.Queue(device).host_task(lambda a: gate.wait(60), x)
-    threading.Timer(LATE, gate.set).start()
+    once_asleep(gate.set)
     assert api.queue_begin(queue, *accesses((x, READ))) == 0
     assert gate.is_set()
     driver.fill(stream, x.data_ptr, N, 3)

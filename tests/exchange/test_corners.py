@@ -36,6 +36,7 @@ import numpy as np
 import ordering
 import producers
 import pytest
+from asleep import once_asleep
 from producers import CPU, IS_COPIED, READ_ONLY, Producer, Tensor, capsule_name, peek
 
 import usmpy
@@ -70,7 +71,7 @@ def test_s05_the_host_view_waits_and_the_device_of_the_capsule_is_believed():
     x = usmpy.zeros(3, dtype="int64")
     go = threading.Event()
     x.queue.host_task(lambda x: go.wait(60), x)
-    threading.Timer(0.05, go.set).start()
+    once_asleep(go.set)
     assert peek(x.__dlpack__(dl_device=(CPU, 0))).dl_tensor.describe()["device"] == (CPU, 0)
     assert go.is_set()
     # A producer that says one device and hands out another: the capsule counts.

@@ -8,6 +8,7 @@ import no_drivers
 import numpy as np
 import producers
 import pytest
+from asleep import once_asleep
 from producers import CPU, Producer, Tensor, make_table
 from test_routes import TABLE, TableMixin
 
@@ -215,7 +216,7 @@ def test_the_stream_of_an_array_that_the_host_works_on():
     x = usmpy.zeros(4, device="cuda", usm_type="shared").to_device("host")
     gate = threading.Event()
     x.queue.host_task(lambda x: gate.wait(60), x)
-    threading.Timer(0.01, gate.set).start()
+    once_asleep(gate.set)
     interface = x.__cuda_array_interface__
     assert interface["data"] == (x.data_ptr, False)
     assert interface["stream"] == usmpy.Device("cuda").queue.__cuda_stream__()[1]

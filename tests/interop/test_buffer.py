@@ -13,6 +13,7 @@ import weakref
 
 import numpy as np
 import pytest
+from asleep import once_asleep
 from buffers import Buffer
 from dtypes import FORMATS
 from ids import steady
@@ -272,7 +273,7 @@ def test_a_view_waits_for_pending_work_and_brings_its_failure():
     go = threading.Event()
     queue.host_task(lambda x: go.wait(60), x)
     queue.fill(x, 3)
-    threading.Timer(0.02, go.set).start()
+    once_asleep(go.set)
     assert memoryview(x).tolist() == [3, 3, 3, 3]
     event = queue.host_task(lambda x: 1 // 0, x)
     with pytest.raises(ZeroDivisionError):

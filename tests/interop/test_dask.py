@@ -19,6 +19,7 @@ import time
 import cuda_drivers
 import numpy as np
 import pytest
+from asleep import once_asleep
 from libraries import have
 
 import usmpy
@@ -260,7 +261,7 @@ def test_pending_work_is_in_the_frames():
     gate = threading.Event()
     queue.host_task(lambda x: gate.wait(60), x)
     queue.fill(x, 3)
-    threading.Timer(0.05, gate.set).start()
+    once_asleep(gate.set)
     assert set(deserialize(*serialize(x)).tolist()) == {3}
 
 
@@ -403,7 +404,7 @@ def test_frames_of_a_gpu_are_finished(gpu):
     gate = threading.Event()
     x.queue.host_task(lambda x: gate.wait(60), x)
     x.queue.fill(x, 3)
-    threading.Timer(0.05, gate.set).start()
+    once_asleep(gate.set)
     _, (frame,) = serialize(x, serializers=("cuda",))
     assert gate.is_set()
     assert set(frame.asnumpy().tolist()) == {0, 3}

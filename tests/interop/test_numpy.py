@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from asleep import once_asleep
 from dtypes import FORMATS as NUMBER_FORMATS
 from libraries import need
 
@@ -210,7 +211,7 @@ def test_numpy_waits_for_pending_work():
             np.asarray(x)[...] += 1
 
         queue.host_task(write, x)
-        threading.Timer(0.02, go.set).start()
+        once_asleep(go.set)
         assert go.is_set() or read(x).tolist() == x.tolist()
     assert x.tolist() == [3, 3, 3]
 

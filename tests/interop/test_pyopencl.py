@@ -16,6 +16,7 @@ import weakref
 import numpy as np
 import ordering
 import pytest
+from asleep import once_asleep
 from libraries import need
 
 import usmpy
@@ -795,12 +796,10 @@ def test_lend_is_ordered_after_a_host_task(peer):
 
     queue.host_task(late, x)
     queue.memcpy(x, x)  # and what the driver could do, but for that task
-    opener = threading.Timer(0.05, go.set)
-    opener.start()
+    once_asleep(go.set)
     with x.lend(queue) as pointer:
         assert go.is_set()
         launch(peer.queue, peer.kernel(), pointer, 4, 1)
-    opener.join()
     assert x.tolist() == [8] * 4
 
 

@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+from asleep import once_asleep
 from libraries import have
 
 import usmpy
@@ -76,7 +77,7 @@ def test_pending_work_is_in_the_store(device):
     gate = threading.Event()
     queue.host_task(lambda x: gate.wait(60), x)
     queue.fill(x, 3)
-    threading.Timer(0.05, gate.set).start()
+    once_asleep(gate.set)
     assert (ray.get(ray.put(x)).asnumpy() == 3).all()
 
 

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from asleep import once_asleep
 
 import usmpy
 
@@ -109,7 +110,7 @@ def test_long_work_runs_on_the_queues_thread(stuck):
     with pytest.raises(TimeoutError):
         event.wait(0.05)
     copy = queue.memcpy(y, x)
-    threading.Timer(0.05, gate.set).start()
+    once_asleep(gate.set)
     copy.wait()
     assert gate.is_set()
     event.wait(PATIENCE)
@@ -138,7 +139,7 @@ def test_a_kernel_that_was_quick_before(queue):
         larger = add[usmpy.Range(N)](x, 1)
         with pytest.raises(TimeoutError):
             larger.wait(0.05)
-        threading.Timer(0.05, gate.set).start()
+        once_asleep(gate.set)
         larger.wait()
         assert gate.is_set()
     assert x.asnumpy().tolist() == [6] * (N // 4) + [5] * (N // 4) + [1] * (N // 2)
@@ -151,7 +152,7 @@ def test_a_kernel_that_took_long_is_left_to_the_queue(queue):
         spin[usmpy.Range(1)](x, n).wait(PATIENCE)
     with held(queue) as gate:
         event = spin[usmpy.Range(1)](x, 1)
-        threading.Timer(0.05, gate.set).start()
+        once_asleep(gate.set)
         event.wait()
         assert gate.is_set()
     assert x.tolist() == [5]
@@ -211,7 +212,7 @@ def test_a_kernel_without_a_waiter_runs_on_the_queues_thread(queue):
         word.value = 0
         spins = add[usmpy.Range(1)](flag, x)
         other = queue.memcpy(copy, source)
-        threading.Timer(0.05, gate.set).start()
+        once_asleep(gate.set)
         watchdog.start()
         other.wait()
     watchdog.cancel()
@@ -237,7 +238,7 @@ def test_functions_that_may_be_python_run_on_the_queues_thread(queue):
         kernel[usmpy.Range(1)](x).wait(PATIENCE)
     with held(queue) as gate:
         event = kernel[usmpy.Range(1)](x)
-        threading.Timer(0.05, gate.set).start()
+        once_asleep(gate.set)
         event.wait()
         assert gate.is_set()
     assert len(threads) == 5
