@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
@@ -13,23 +12,38 @@ PAUSE = 0.002  # seconds between two looks
 
 
 def _sleeps(process: int, thread: int) -> str | None:
-    """How often the thread went to sleep; None: it runs, or is ready to."""
-    with open(f"/proc/{process}/task/{thread}/status", "rb") as file:
-        fields = dict(line.split(":", 1) for line in file.read().decode(errors="replace").splitlines())
+    """How often the thread went to sleep; None: it runs, is ready to, or has ended."""
+    try:
+        with open(f"/proc/{process}/task/{thread}/status", "rb") as file:
+            fields = dict(line.split(":", 1) for line in file.read().decode(errors="replace").splitlines())
+    except (FileNotFoundError, ProcessLookupError):
+        return None
     return fields["voluntary_ctxt_switches"] if fields["State"].strip().startswith("S") else None
 
 
-def until_asleep(process: int | None = None, thread: int | None = None) -> None:
-    """Waits until a thread sleeps: the main thread, if none is named, of this process or of another.
+def _until_asleep(process: int, threads: Callable[[], list[int]]) -> None:
+    """Until all of them sleep at two looks, and none ran in between.
 
-    A thread that only waits for the GIL runs between the two looks, since this thread releases the GIL.
+    A thread that only waits for the GIL runs in between, since this thread releases the GIL.
     """
-    process = os.getpid() if process is None else process
-    deadline, seen = time.monotonic() + PATIENCE, None
-    while (now := _sleeps(process, thread or process)) is None or now != seen:
-        assert time.monotonic() < deadline, "the thread does not go to sleep"
+    deadline = time.monotonic() + PATIENCE
+    seen: dict[int, str | None] = {}
+    while None in (now := {thread: _sleeps(process, thread) for thread in threads()}).values() or now != seen:
+        assert time.monotonic() < deadline, f"threads do not go to sleep: {now}"
         seen = now
         time.sleep(PAUSE)
+
+
+def until_asleep(process: int | None = None, thread: int | None = None) -> None:
+    """Waits until a thread sleeps: the main thread, if none is named, of this process or of another."""
+    process = os.getpid() if process is None else process
+    _until_asleep(process, lambda: [thread or process])
+
+
+def until_others_sleep() -> None:
+    """Waits until all other threads of the process sleep: they have released what they were to release."""
+    own = threading.get_native_id()
+    _until_asleep(os.getpid(), lambda: [n for n in map(int, os.listdir("/proc/self/task")) if n != own])
 
 
 def once_asleep(call: Callable[[], object]) -> None:
@@ -43,11 +57,3 @@ def once_asleep(call: Callable[[], object]) -> None:
 
     sleeper = threading.get_native_id()
     threading.Thread(target=wait, daemon=True).start()
-
-
-def until_others_sleep() -> None:
-    """Waits until all other threads of the process sleep: they have released what they were to release."""
-    for thread in os.listdir("/proc/self/task"):
-        if int(thread) != threading.get_native_id():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
-                until_asleep(thread=int(thread))

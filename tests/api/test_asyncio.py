@@ -187,8 +187,12 @@ def test_loops_in_several_threads(queue):
 
     async def main():
         for _ in range(20):
-            events = [usmpy.Queue("host").host_task(time.sleep, 0.0005) for _ in range(5)]
-            await asyncio.gather(*(wrap(event) for event in events))
+            gate = threading.Event()
+            events = [usmpy.Queue("host").host_task(gate.wait, PATIENCE) for _ in range(5)]
+            waits = asyncio.gather(*(wrap(event) for event in events))
+            await asyncio.sleep(0)  # they have begun to wait
+            gate.set()
+            await waits
 
     async def wrap(event):
         await event

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-import time
+import threading
 
 import numpy as np
 import pytest
@@ -254,9 +254,13 @@ def test_memcpy_of_objects_without_memory(queue, bad):
 
 def test_both_buffers_of_a_copy_are_released(queue):
     """Those of a small one, of a large one, and of one that waits."""
-    for size, depends in ((16, []), (1 << 22, []), (16, [usmpy.Queue("host").host_task(time.sleep, 0.05)])):
+    gate = threading.Event()
+    for size, depends in ((16, []), (1 << 22, []), (16, [usmpy.Queue("host").host_task(gate.wait, 60)])):
         there, here = bytearray(size), bytearray(b"1" * size)
-        queue.memcpy(there, here, depends=depends).wait()
+        event = queue.memcpy(there, here, depends=depends)
+        if depends:
+            gate.set()
+        event.wait()
         queue.wait()
         assert there == here
         there.append(1)  # BufferError where somebody still has it

@@ -308,7 +308,7 @@ def test_callbacks_of_one_event_are_called_one_after_another_in_order(queue):
     def make(i):
         def call(_):
             inside.append(i)
-            time.sleep(0.002)
+            ordering.run_another_task("host")
             seen.append((i, len(inside)))
             inside.clear()
             if i == 7:

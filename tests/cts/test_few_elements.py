@@ -1,9 +1,8 @@
 """A few elements by index or mask, which the host moves at once: the edges of that way, and its order."""
 
-import time
-
 import numpy as np
 import pytest
+from asleep import until_asleep
 from together import together
 
 import usmpy
@@ -106,7 +105,7 @@ def test_pending_work_comes_first(device, in_order):
         memory = np.from_dlpack(x)
 
         def work(*_, memory=memory):
-            time.sleep(0.05)
+            until_asleep()  # the main thread, which waits for this
             memory[...] += 10
 
         queue.host_task(work, *([x] if told else []))

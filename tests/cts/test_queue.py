@@ -7,6 +7,7 @@ import weakref
 
 import ordering
 import pytest
+from asleep import once_asleep, until_asleep
 
 import usmpy
 
@@ -417,8 +418,10 @@ def test_a_stream_for_others_has_all_work(backend, queue):
         assert backend.name != "cuda"
         return
     x = usmpy.zeros(4, dtype="float32", queue=queue)
-    task = queue.host_task(time.sleep, 0.1)
+    gate = threading.Event()
+    task = queue.host_task(gate.wait, PATIENCE)
     x += 1
+    once_asleep(gate.set)
     stream = queue.__cuda_stream__()
     assert task.done
     assert stream == queue.__cuda_stream__()
@@ -443,7 +446,7 @@ def test_kept_objects_go_with_the_next_call_of_another_thread(queue):
     found = []
 
     def call():
-        time.sleep(0.01)  # the main thread waits
+        until_asleep()  # the main thread, in `join`
         gate, reference, kept = keep_one(queue)
         gate.set()
         deadline = time.monotonic() + PATIENCE

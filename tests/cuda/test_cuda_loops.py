@@ -6,7 +6,6 @@ import ctypes
 import gc
 import random
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -184,8 +183,9 @@ def test_sharing_it_while_a_loop_runs(driver, program, device, pair):
                 queue.submit(program.add, (x, y), N)
 
         thread = threading.Thread(target=loop)
+        before = driver.calls("cuLaunchKernel")
         thread.start()
-        time.sleep(0.002)
+        until(lambda before=before: driver.calls("cuLaunchKernel") > before + 3)
         handle = queue.native_handle
         stop.set()
         thread.join()

@@ -63,7 +63,7 @@ def test_a_wait_is_for_the_events_work_at_the_call(driver, later):
     ("flags", "waits"), [(DEFAULT, True), (NON_BLOCKING, False)], ids=["blocking", "non-blocking"]
 )
 def test_the_legacy_stream_and_blocking_streams_wait_for_each_other(driver, flags, waits):
-    stream = driver.stream(flags)
+    stream, other = driver.stream(flags), driver.stream(NON_BLOCKING)
     memory = driver.allocate(4)
     for first, second in ((stream, LEGACY), (LEGACY, stream)):
         open_first = gate(driver, first)
@@ -71,7 +71,8 @@ def test_the_legacy_stream_and_blocking_streams_wait_for_each_other(driver, flag
         event = driver.event()
         driver.call("cuEventRecord", event, second)
         if waits:
-            time.sleep(0.02)
+            driver.call("cuMemsetD8Async", memory, 0, size_t(4), other)  # nothing orders it after the gate
+            driver.call("cuStreamSynchronize", other)
             assert driver.code("cuEventQuery", event) == NOT_READY
         else:
             driver.call("cuEventSynchronize", event)
@@ -79,7 +80,8 @@ def test_the_legacy_stream_and_blocking_streams_wait_for_each_other(driver, flag
         driver.call("cuCtxSynchronize")
         driver.call("cuEventDestroy", event)
     driver.call("cuMemFree", memory)
-    driver.call("cuStreamDestroy", stream)
+    for made in (stream, other):
+        driver.call("cuStreamDestroy", made)
 
 
 def test_each_thread_has_a_default_stream_of_its_own(driver, primary):
@@ -109,17 +111,19 @@ def test_times_of_events(driver):
         return driver.code("cuEventElapsedTime", ctypes.byref(elapsed), a, b)
 
     assert time_of(*events[:2]) == INVALID_HANDLE  # never recorded
+    begun = time.monotonic()
     driver.call("cuEventRecord", events[0], stream)
     driver.call("cuEventSynchronize", events[0])
+    ended = time.monotonic()
     open_it = gate(driver, stream)
     driver.call("cuEventRecord", events[1], stream)
     driver.call("cuEventRecord", events[2], stream)
     assert time_of(*events[:2]) == NOT_READY
-    time.sleep(0.01)
+    still = time.monotonic()
     open_it()
     driver.call("cuStreamSynchronize", stream)
     assert time_of(*events[:2]) == 0
-    assert elapsed.value >= 10
+    assert (still - ended) * 1e3 <= elapsed.value <= (time.monotonic() - begun) * 1e3
     assert time_of(events[0], events[2]) == INVALID_HANDLE
     for event in events:
         driver.call("cuEventDestroy", event)

@@ -73,7 +73,7 @@ def test_a_process_that_ends_leaves_nothing(tmp_path, end, status):
 
 
 def test_work_that_is_running_ends_first(tmp_path):
-    script = "release = threading.Timer(0.2, sim.zesimPause, [0]); sim.zesimPause(1); release.start()"
+    script = "from asleep import once_asleep; sim.zesimPause(1); once_asleep(lambda: sim.zesimPause(0))"
     _, counts = run(tmp_path, script, before=WORK, ZESIM_JITTER_US="2000")
     assert counts.pop("made") > 200
     assert counts == {}
@@ -81,11 +81,14 @@ def test_work_that_is_running_ends_first(tmp_path):
 
 def test_threads_that_are_still_at_work(tmp_path):
     script = """
+    turns = threading.Semaphore(0)
     def work():
         while True:
             axpy[usmpy.Range(1000)](x, y, 2.0, 1000).wait()
+            turns.release()
     threading.Thread(target=work, daemon=True).start()
-    time.sleep(0.05)
+    for _ in range(10):
+        turns.acquire()
     """
     _, counts = run(tmp_path, script)
     # What the thread was in the middle of may stay: its own objects hold it.

@@ -124,7 +124,8 @@ def test_idle_engines_of_other_queues_sleep_on():
     """They were woken by every end, and took the processors from those that had something to do."""
     level_zero_processes.run("""
 
-    import os, time
+    import os
+    from asleep import until_asleep
 
     def threads():
         return set(os.listdir("/proc/self/task"))
@@ -142,7 +143,8 @@ def test_idle_engines_of_other_queues_sleep_on():
     usmpy.zeros(64, dtype="float32", queue=idle).wait()
     engines = threads() - before
     assert engines
-    time.sleep(0.05)  # they look for a moment before they sleep
+    for thread in engines:
+        until_asleep(thread=int(thread))
     slept = {thread: sleeps(thread) for thread in engines}
     for _ in range(2000):
         busy.fill(x, 2.0).wait()

@@ -386,11 +386,12 @@ def test_s29_keep_alive_without_depends_holds_until_all_work_so_far_has_ended():
 
 def test_s30_the_interpreter_ends_with_work_under_way():
     result = run_script("""
-        import time, usmpy
+        import threading, usmpy
+        from asleep import until_asleep
         queues = [usmpy.Queue("host") for _ in range(3)]
         x = usmpy.zeros(3_000_000)
         for q in queues:
-            q.host_task(time.sleep, 0.1)
+            q.host_task(until_asleep)  # until the main thread waits for the tasks
             for _ in range(20):
                 q.fill(x, 1.0)
         y = usmpy.asarray(bytearray(1_000_000))

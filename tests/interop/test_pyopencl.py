@@ -16,7 +16,7 @@ import weakref
 import numpy as np
 import ordering
 import pytest
-from asleep import once_asleep
+from asleep import once_asleep, until_others_sleep
 from libraries import need
 
 import usmpy
@@ -251,7 +251,7 @@ def test_an_out_of_order_queue_of_ours_holds_all_of_its_work_for_others(peer):
     theirs = cl.CommandQueue.from_int_ptr(queue.native_handle)
     marker = cl.enqueue_marker(theirs)
     theirs.flush()
-    time.sleep(0.05)
+    ordering.run_another_task(device)
     held = marker.command_execution_status
     word.value = 1
     marker.wait()
@@ -416,7 +416,7 @@ def kept_by_the_driver(device):
     assert fill(own.queue.int_ptr, memory, ctypes.byref(number(1)), 4, 4096, 0, None, None) == 0
     own.queue.finish()
     assert free(own.context.int_ptr, memory) == 0
-    time.sleep(0.2)  # what threads of the driver still hold is not kept: see eventually
+    until_others_sleep()  # what threads of the driver still hold is not kept: see eventually
     return tuple(now - then for now, then in zip(own.counts(), before, strict=True))
 
 

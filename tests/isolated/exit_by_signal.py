@@ -1,21 +1,25 @@
 """Ctrl-C while the exit waits for a task that does not end: the process ends now."""
 
 import os
+import pathlib
 import signal
 import sys
 import threading
-import time
 
 import usmpy
+
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+
+from asleep import until_asleep
 
 # A shell that starts this in the background may have switched Ctrl-C off.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 queue = usmpy.Queue("host")
-queue.host_task(time.sleep, 1000)
+queue.host_task(threading.Event().wait)
 
 
 def interrupt():
-    time.sleep(0.3)
+    until_asleep()  # the main thread, in the exit
     sys.stdout.write("ok\n")
     sys.stdout.flush()
     os.kill(os.getpid(), signal.SIGINT)

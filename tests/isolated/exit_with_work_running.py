@@ -1,10 +1,14 @@
 """The interpreter ends while copies, fills and tasks are pending: all of it is done first."""
 
 import atexit
+import pathlib
 import sys
-import time
 
 import usmpy
+
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+
+from asleep import until_asleep
 
 done = []
 
@@ -18,15 +22,15 @@ atexit.register(check)
 
 queues = [usmpy.Queue("host", in_order=i % 2 == 0) for i in range(6)]
 arrays = [usmpy.zeros(3_000_000, queue=queue) for queue in queues]
+for queue in queues:
+    queue.host_task(until_asleep)  # until the main thread waits for the tasks
 for round_ in range(5):
     for queue, x in zip(queues, arrays, strict=True):
-        queue.host_task(time.sleep, 0.01)
         queue.fill(x, round_)
         usmpy.copyto(x[::2], x[1::2])
 
 
 def last():
-    time.sleep(0.2)
     sys.stdout.write("ok\n")
     sys.stdout.flush()
 

@@ -10,14 +10,15 @@ sys.path.append(str(pathlib.Path(__file__).parents[1]))
 from sub_interpreters import GILS, create, run
 
 CODE = """
-import os, time, usmpy
+import os, usmpy
+from asleep import until_asleep
 
 x = usmpy.arange(1_000_000, device="host")
 for _ in range(4):
     x = usmpy.sort(x, descending=True)
 imported = usmpy.asarray(memoryview(bytearray(4)))
 queue = usmpy.Queue("host")
-queue.host_task(time.sleep, 0.1)
+queue.host_task(until_asleep)  # until the main thread waits for the tasks
 queue.host_task(os.write, {fd}, b"ran;")
 
 def fail():

@@ -12,7 +12,8 @@ from sub_interpreters import GILS, live, once
 
 CYCLES = 25
 PENDING = """
-import time, usmpy
+import usmpy
+from asleep import until_asleep
 
 # Use, and exchange both ways.
 x = usmpy.arange(1000, device="host")
@@ -26,7 +27,7 @@ view = memoryview(x)
 # Work that is pending when the interpreter ends: functions, callbacks, and copies that keep objects.
 queue = usmpy.Queue("host")
 done = []
-queue.host_task(time.sleep, 0.002)
+queue.host_task(until_asleep)  # until the main thread waits for the tasks
 event = queue.host_task(done.append, data)
 event.add_done_callback(done.append)
 queue.memcpy(usmpy.empty(100, dtype="uint8", queue=queue), imported)

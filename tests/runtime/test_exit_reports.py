@@ -5,19 +5,20 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import cuda_drivers
 import level_zero_drivers
 import level_zero_processes
 import pytest
+from asleep import until_asleep
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60
 HEAD = """
 import ctypes, os, signal, sys, threading, time
 import usmpy
+from asleep import until_asleep
 def fail(*_):
     raise ZeroDivisionError("no rows")
 """
@@ -54,12 +55,12 @@ HOST = {
     "an event in a global": "e = usmpy.Queue('host').host_task(fail)",
     "an array in a global": "x = usmpy.zeros(4, device='host'); x.queue.host_task(fail, x)",
     "a queue in a cycle": "c = [usmpy.Queue('host')]; c.append(c); c[0].host_task(fail); del c",
-    "a task that is still running": "usmpy.Queue('host').host_task(lambda: (time.sleep(0.2), fail()))",
+    "a task that is still running": "usmpy.Queue('host').host_task(lambda: (until_asleep(), fail()))",
     "skipped work": "q = usmpy.Queue('host'); q.host_task(print, depends=[q.host_task(fail)])",
     "display": "x = usmpy.zeros(4, device='host'); x.queue.host_task(fail, x); repr(x)",
     "a wait that was too short": """
 q = usmpy.Queue('host')
-e = q.host_task(lambda: (time.sleep(0.2), fail()))
+e = q.host_task(lambda: (until_asleep(), fail()))
 try:
     e.wait(0)
 except TimeoutError:
@@ -82,7 +83,7 @@ x.queue.host_task(fail, x)
 """,
     "a function of an array that was shared": """
 x = usmpy.share(usmpy.zeros(4, device='host'))
-x.queue.host_task(lambda x: (time.sleep(0.2), fail()), x)
+x.queue.host_task(lambda x: (until_asleep(), fail()), x)
 y = x + 1
 """,
     "memory that another process had made": """
@@ -178,7 +179,7 @@ ended(child)
     "multiprocessing": """
 import multiprocessing
 def work():
-    usmpy.Queue("host").host_task(lambda: (time.sleep(0.2), fail()))
+    usmpy.Queue("host").host_task(lambda: (until_asleep(), fail()))
 child = multiprocessing.get_context("fork").Process(target=work)
 child.start()
 child.join()
@@ -188,9 +189,10 @@ assert child.exitcode == 0
         f"multiprocessing, {method}, which imports it": f"""
 import multiprocessing
 code = '''
-import time, usmpy
+import usmpy
+from asleep import until_asleep
 def fail():
-    time.sleep(0.2)
+    until_asleep()
     raise ZeroDivisionError("no rows")
 usmpy.Queue("host").host_task(fail)
 '''
@@ -302,7 +304,7 @@ def test_the_process_says_what_it_waits_for_and_how_to_leave(waits):
         f"""
         signal.signal(signal.SIGINT, signal.default_int_handler)
         q = usmpy.Queue("host")
-        q.host_task(time.sleep, 1000)
+        q.host_task(threading.Event().wait)
         q.fill(usmpy.zeros(100, queue=q), 1)
         print("ready", flush=True)
         if {waits}:
@@ -311,7 +313,7 @@ def test_the_process_says_what_it_waits_for_and_how_to_leave(waits):
     )
     assert process.stdout.readline() == "ready\n"
     if waits:
-        time.sleep(0.3)
+        until_asleep(process.pid)
         process.send_signal(signal.SIGINT)
     text = lines_until(process, "usmpy:")
     assert ("KeyboardInterrupt" in text) == waits
@@ -322,7 +324,7 @@ def test_the_process_says_what_it_waits_for_and_how_to_leave(waits):
 
 
 def test_work_that_ends_soon_is_waited_for_in_silence():
-    script = "usmpy.Queue('host').host_task(time.sleep, 0.3); print('ok', flush=True)"
+    script = "usmpy.Queue('host').host_task(until_asleep); print('ok', flush=True)"
     assert said(script) == ""
 
 

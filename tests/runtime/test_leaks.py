@@ -12,6 +12,7 @@ import weakref
 
 import numpy as np
 import pytest
+from asleep import until_others_sleep
 from immortal import IMMORTAL
 
 import usmpy
@@ -215,14 +216,9 @@ def settle(things):
     for queue in (things.q, things.loose, things.timed, things.own, things.cached):
         with contextlib.suppress(Trouble, usmpy.UsmError):
             queue.wait()
-    before = -1
-    for _ in range(100):  # workers release the last task shortly after its completion is visible
-        gc.collect()
-        now = _core._live_counts()["events"]
-        if now == before:
-            return
-        before = now
-        time.sleep(0.005)
+    gc.collect()
+    until_others_sleep()  # workers release the last task shortly after its completion is visible
+    _core._live_counts()  # runs what workers put off
 
 
 def counts(things):

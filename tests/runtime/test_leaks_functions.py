@@ -9,12 +9,12 @@ import contextlib
 import gc
 import operator
 import sys
-import time
 import warnings
 from types import FunctionType
 
 import numpy as np
 import pytest
+from asleep import until_others_sleep
 
 import usmpy
 from usmpy import _core
@@ -388,14 +388,8 @@ def settle():
     for queue in (X.queue, ELSE.queue):
         with contextlib.suppress(usmpy.UsmError):
             queue.wait()
-    before = -1
-    for _ in range(100):  # workers release the last task shortly after its completion is visible
-        usmpy.empty(0)  # releases that wait for the GIL
-        now = _core._live_counts()["events"]
-        if now == before:
-            return
-        before = now
-        time.sleep(0.001)
+    until_others_sleep()  # workers release the last task shortly after its completion is visible
+    usmpy.empty(0)  # releases that wait for the GIL
 
 
 def counts():

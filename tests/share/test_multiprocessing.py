@@ -210,7 +210,7 @@ def put_and_sleep(queue, ready, shared):
     queue.close()
     queue.join_thread()  # which sends
     ready.set()
-    time.sleep(60)
+    threading.Event().wait()  # it is killed
 
 
 @pytest.mark.parametrize("shared", [True, False])
