@@ -23,6 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import level_zero_drivers  # noqa: E402, F401
+from asleep import until_others_sleep  # noqa: E402
 from share_peer import Peer  # noqa: E402
 
 import usmpy  # noqa: E402
@@ -148,11 +149,11 @@ def main(which, code):
         return sim.zesimCalls(name and name.encode())
 
     def settle():
-        """Threads may still be letting go."""
+        """Threads may still be releasing objects."""
         seen = None
         while seen != (seen := calls(None)):
             gc.collect()
-            time.sleep(0.01)
+            until_others_sleep()
 
     settle()
     before = left()

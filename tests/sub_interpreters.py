@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 
+from asleep import until_others_sleep
+
 try:
     import _interpreters as interpreters
 except ImportError:
@@ -74,13 +76,10 @@ def live() -> dict[str, int]:
     from usmpy import _core  # here: one script's main interpreter never imports usmpy
 
     gc.collect()
-    before, n = None, 0
-    while n < 3:  # the same three times
-        time.sleep(0.005)
-        now = _core._live_counts()
-        n = n + 1 if now == before else 0
-        before = now
-    return now
+    seen = None
+    while seen != (seen := _core._live_counts()):
+        until_others_sleep()
+    return seen
 
 
 def at_once(n: int, function) -> None:

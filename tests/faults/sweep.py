@@ -35,6 +35,7 @@ import hang  # noqa: E402
 import level_zero_drivers  # noqa: E402, F401 (the same)
 import numpy as np  # noqa: E402
 import opencl_drivers  # noqa: E402, F401 (makes the drivers visible to loaders)
+from asleep import until_others_sleep  # noqa: E402
 
 import usmpy  # noqa: E402
 from usmpy import _core  # noqa: E402
@@ -315,8 +316,8 @@ class Sweep:
         )
 
     def settled(self, core, driver):
-        """What is left, once it is no more than what was there before, or after a while."""
-        deadline = time.monotonic() + 2
+        """What is left, once it is no more than what was there before, or no thread does more about it."""
+        seen = None
         while True:
             gc.collect()
             counts = _core._live_counts()
@@ -325,21 +326,17 @@ class Sweep:
             now = {name: n for name, n in counts.items() if n > core[name]}
             if driver is not None:
                 now |= {name: n for name, n in self.driver.live().items() if n > driver.get(name, 0)}
-            if not now or time.monotonic() > deadline:
+            if not now or now == seen:
                 return now
-            time.sleep(0.0005)
+            seen = now
+            until_others_sleep()
 
     def steady(self):
-        """What is left, once that has not changed for a while."""
-        seen, since = None, 0.0
-        while True:
-            gc.collect()
-            now = _core._live_counts(), self.driver.live()
-            if now != seen:
-                seen, since = now, time.monotonic()
-            elif time.monotonic() - since > 0.1:
-                return now
-            time.sleep(0.001)
+        """What is left, once all threads have come to rest."""
+        seen = None
+        while seen != (seen := (gc.collect(), _core._live_counts(), self.driver.live())[1:]):
+            until_others_sleep()
+        return seen
 
     def attempt(self, scenario):
         """The text of the error with its causes; None if there was none."""

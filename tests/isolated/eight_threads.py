@@ -7,13 +7,19 @@ script under ThreadSanitizer. Therefore it uses no library but usmpy, since othe
 import argparse
 import faulthandler
 import gc
+import pathlib
 import random
+import sys
 import threading
 import time
 import weakref
 
 import usmpy
 from usmpy import _core
+
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+
+from asleep import until_others_sleep
 
 THREADS = 8
 parser = argparse.ArgumentParser()
@@ -206,10 +212,10 @@ def warm_up():
 
 
 def steady():
-    """The counts of core objects, once two looks at them agree."""
+    """The counts of core objects, once all threads have come to rest."""
     earlier = None
     while earlier != (earlier := (gc.collect(), _core._live_counts())[1]):
-        time.sleep(0.1)
+        until_others_sleep()
     return earlier
 
 
