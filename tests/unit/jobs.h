@@ -6,7 +6,6 @@
 
 #include "core/tasks/worker.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 
 /* An owner: the worker frees the block. */
@@ -14,7 +13,7 @@ typedef struct owner {
     usm_worker worker;
     _Atomic int begun;  /* threads */
     _Atomic int rested; /* times that a thread had no more tasks */
-    int rest_ms;        /* how long it takes over that */
+    int rest_ms;        /* how long it takes over that, so that several threads do it at once */
 } owner;
 
 /* A task, and what may happen in it. */
@@ -104,40 +103,12 @@ static inline void run_another_job(void)
     usm_worker_drop(worker);
 }
 
-static inline int threads(void)
-{
-    int n = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
-        char path[300], name[32] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
-        FILE *file = fopen(path, "r");
-        if (file != NULL) {
-            n += entry->d_name[0] != '.' && fgets(name, sizeof name, file) != NULL &&
-                 strcmp(name, "usmpy-queue\n") == 0;
-            fclose(file);
-        }
-    }
-    closedir(tasks);
-    return n;
-}
-
-static inline void await_threads(int wanted, int ms)
-{
-    for (; threads() != wanted; ms--) {
-        if (ms == 0) {
-            CHECK_FAIL("%d threads, not %d", threads(), wanted);
-        }
-        sleep_ms(1);
-    }
-}
-
 /* Each test drops its workers: their threads end at once. */
-#define RUN_ALONE(test)         \
-    do {                        \
-        n_begun = n_ran = 0;    \
-        RUN(test);              \
-        await_threads(0, 4000); \
+#define RUN_ALONE(test)                   \
+    do {                                  \
+        n_begun = n_ran = 0;              \
+        RUN(test);                        \
+        expect_threads("usmpy-queue", 0); \
     } while (0)
 
 #endif

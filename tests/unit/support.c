@@ -2,11 +2,13 @@
 
 #include "core/device/registry.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 _Thread_local long check_step;
 _Thread_local uint64_t check_seed;
@@ -405,4 +407,77 @@ void run_another_task(void)
 void sleep_ms(int ms)
 {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
+}
+
+/* The file of that name of a thread; empty if the thread has ended. */
+static void read_of_thread(const char *thread, const char *name, char *text, size_t size)
+{
+    char path[300];
+    snprintf(path, sizeof path, "/proc/self/task/%s/%s", thread, name);
+    FILE *file = fopen(path, "r");
+    size_t n = file == NULL ? 0 : fread(text, 1, size - 1, file);
+    text[n] = '\0';
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+/* Whether all other threads sleep, and the sum of how often they went to sleep. */
+static bool all_sleep(unsigned long long *times)
+{
+    bool sleep = true;
+    DIR *tasks = opendir("/proc/self/task");
+    *times = 0;
+    for (struct dirent *entry; sleep && (entry = readdir(tasks)) != NULL;) {
+        if (entry->d_name[0] != '.' && atoi(entry->d_name) != gettid()) {
+            char text[4096];
+            read_of_thread(entry->d_name, "status", text, sizeof text);
+            const char *switches = strstr(text, "\nvoluntary_ctxt_switches:");
+            sleep = switches != NULL && strstr(text, "\nState:\tS") != NULL;
+            *times += sleep ? strtoull(strchr(switches, ':') + 1, NULL, 10) : 0;
+        }
+    }
+    closedir(tasks);
+    return sleep;
+}
+
+void await_rest(void)
+{
+    unsigned long long before, now;
+    bool slept = all_sleep(&before);
+    for (;;) { /* the watchdog ends it */
+        sleep_ms(1);
+        bool sleep = all_sleep(&now);
+        if (slept && sleep && now == before) {
+            return;
+        }
+        slept = sleep;
+        before = now;
+    }
+}
+
+int threads_named(const char *name)
+{
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
+        char text[32];
+        read_of_thread(entry->d_name, "comm", text, sizeof text);
+        n += entry->d_name[0] != '.' && strncmp(text, name, strlen(name)) == 0;
+    }
+    closedir(tasks);
+    return n;
+}
+
+void expect_threads(const char *name, int wanted)
+{
+    await_rest();
+    CHECK_EQ(threads_named(name), wanted);
+}
+
+void await_threads(const char *name, int wanted)
+{
+    while (threads_named(name) != wanted) { /* the watchdog ends it */
+        sleep_ms(1);
+    }
 }

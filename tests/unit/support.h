@@ -125,6 +125,20 @@ char *view_element(const usm_view *view, int64_t number);
  */
 void run_another_task(void);
 
+/* The pause of a loop that looks for something; nothing is true after a time. */
 void sleep_ms(int ms);
+
+/*
+ * Waits until all other threads of the process sleep: at two looks, and none ran in between. What they do at
+ * once, they have done.
+ */
+void await_rest(void);
+
+/* How many threads have a name that begins so; a thread takes its name after it was started. */
+int threads_named(const char *name);
+/* Checks it once all threads have come to rest. */
+void expect_threads(const char *name, int wanted);
+/* Waits for it, as for threads that end after they were idle for some time. */
+void await_threads(const char *name, int wanted);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 
 /* What a child does must be over by then. */
 #define CHILD_SECONDS 300
@@ -16,7 +15,7 @@ static pid_t fork_child(void)
      * GCC's AddressSanitizer does not take the locks of its allocator for a fork: what another thread holds
      * stays locked in the child. Threads that start or end hold them most; they come to rest here.
      */
-    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    await_rest();
 #endif
     fflush(stderr);
     unsigned held = usm_locks_held();

@@ -5,7 +5,6 @@
 #include "backends/host/host.h"
 #include "core/builtin/kernel_command.h"
 
-#include <dirent.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -171,37 +170,10 @@ static void low_priority(void)
     usm_queue_release(high);
 }
 
-static int threads_named(const char *name)
-{
-    int n = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
-        char path[300], comm[32] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
-        FILE *file = fopen(path, "r");
-        if (file != NULL) {
-            n += fgets(comm, sizeof comm, file) != NULL && strncmp(comm, name, strlen(name)) == 0;
-            fclose(file);
-        }
-    }
-    closedir(tasks);
-    return n;
-}
-
-static void await_threads(const char *name, int wanted, int ms)
-{
-    while (threads_named(name) != wanted) {
-        if (ms-- == 0) {
-            CHECK_FAIL("%d threads %s, not %d", threads_named(name), name, wanted);
-        }
-        sleep_ms(1);
-    }
-}
-
 /* Large copies of a queue of low priority ask for no helpers: those would stay slow for everybody. */
 static void low_priority_starts_no_helpers(void)
 {
-    await_threads("usmpy-helper", 0, 10000);
+    await_threads("usmpy-helper", 0);
     size_t nbytes = 4 * LARGE;
     usm_alloc *dst = new_alloc(nbytes), *src = new_alloc(nbytes);
     for (int low = 1; low >= 0; low--) {
@@ -212,15 +184,8 @@ static void low_priority_starts_no_helpers(void)
         usm_error error;
         CHECK_OK(usm_queue_submit(queue, &submission, NULL, &error));
         CHECK_EQ(wait_queue(queue), USM_OK);
-        if (low) {
-            sleep_ms(20); /* a helper gives itself its name after it was started */
-            CHECK_EQ(threads_named("usmpy-helper"), 0);
-        }
-        for (int ms = 0; !low && host_device()->info.max_compute_units > 1 && ms < 10000; ms++) {
-            sleep_ms(1);
-            ms = threads_named("usmpy-helper") > 0 ? 10000 : ms;
-            CHECK(ms != 9999);
-        }
+        await_rest();
+        CHECK_EQ(threads_named("usmpy-helper") > 0, !low && host_device()->info.max_compute_units > 1);
         usm_queue_release(queue);
     }
     usm_alloc_release(dst);
@@ -269,7 +234,6 @@ static void slow_times(void)
     usm_event *event = submit_task(queue, task_gate, &held);
     gate_await(&held, 1);
     int64_t running = usm_clock_ns();
-    sleep_ms(20);
     int64_t still = usm_clock_ns();
     gate_open(&held);
     CHECK_EQ(wait_event(event), USM_OK);
@@ -281,7 +245,7 @@ static void slow_times(void)
 /* The threads of a queue that was dropped end at once, whichever of them gave the last count back. */
 static void threads_end_with_their_queue(void)
 {
-    await_threads("usmpy-queue", 0, 10000);
+    await_threads("usmpy-queue", 0);
     for (int round = 0; round < 50; round++) {
         gate held = GATE_CLOSED;
         usm_queue *queue = new_queue(false);
@@ -293,7 +257,7 @@ static void threads_end_with_their_queue(void)
             usm_error error;
             /* The gate is this round's alone; and both threads are idle by then. */
             CHECK_OK(usm_event_wait_end(b, INT64_MAX, NULL, NULL, &error));
-            sleep_ms(2);
+            await_rest();
             _Atomic int ran = 0;
             usm_event *last = submit_task(queue, task_count, &ran);
             usm_event_release(b);
@@ -304,7 +268,7 @@ static void threads_end_with_their_queue(void)
             expect_end(b, USM_EVENT_COMPLETE);
         }
     }
-    await_threads("usmpy-queue", 0, 10000);
+    expect_threads("usmpy-queue", 0);
 }
 
 /* Threads without work end after a while, and come back with the next task. */
@@ -323,8 +287,8 @@ static void idle_threads_end(void)
         expect_end(submit_task(ordered, task_count, &ran), USM_EVENT_COMPLETE);
         CHECK_EQ(threads_named("usmpy-queue"), 3);
         if (round == 0) {
-            await_threads("usmpy-queue", 0, 10000);
-            await_threads("usmpy-helper", 0, 10000);
+            await_threads("usmpy-queue", 0);
+            await_threads("usmpy-helper", 0);
         }
     }
     usm_queue_release(ordered);

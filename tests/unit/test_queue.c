@@ -33,7 +33,7 @@ static void in_order_runs_in_order(void)
         notes[i] = (note){i, list, &next};
         usm_event_release(submit_task(queue, task_note, &notes[i]));
         if (i % 50 == 0) {
-            sleep_ms(1); /* so that some find the queue idle */
+            CHECK_EQ(wait_queue(queue), USM_OK); /* the next finds the queue idle */
         }
     }
     CHECK_EQ(wait_queue(queue), USM_OK);

@@ -87,7 +87,7 @@ static void a_drain_waits_for_what_the_thread_is_giving_back(void)
     usm_reclaimer_put(&thing.base);
     gate_await(&held, 1);
     CHECK_EQ(pthread_create(&thread, NULL, drain, &drained), 0);
-    sleep_ms(5);
+    await_rest();
     CHECK_EQ(drained, 0);
     gate_open(&held);
     pthread_join(thread, NULL);

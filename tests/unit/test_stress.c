@@ -460,7 +460,7 @@ static void threads_share_queues_and_memory(void)
         usm_queue_release(queues[i]);
     }
     for (int ms = 0; deleted != imported; ms++) { /* workers of queues that were dropped */
-        CHECK(ms < 10000);
+        CHECK(ms < 60000);
         sleep_ms(1);
         usm_deferred_drain(&usm_deferred_main);
     }

@@ -107,14 +107,13 @@ static void *pass(void *unused)
 
 static void sleepers_are_woken(void)
 {
-    const struct timespec moment = {.tv_nsec = 20000000};
     pthread_t threads[THREADS];
     counted = 0;
     usm_lock_take(&lock);
     for (int i = 0; i < THREADS; i++) {
         CHECK_EQ(pthread_create(&threads[i], NULL, pass, NULL), 0);
     }
-    nanosleep(&moment, NULL);
+    await_rest();
     usm_lock_give(&lock);
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);

@@ -11,7 +11,7 @@ static void threads_start_on_first_need(void)
     usm_worker *worker = new_worker(2, NULL);
     CHECK_EQ(worker->threads, 0);
     announce(worker);
-    await_threads(1, 10000);
+    expect_threads("usmpy-queue", 1);
     job job = {.order = 0};
     put(worker, &job);
     await_ran(1);
@@ -22,7 +22,7 @@ static void threads_start_on_first_need(void)
 static void an_unused_worker_is_freed(void)
 {
     usm_worker_drop(new_worker(1, NULL));
-    CHECK_EQ(threads(), 0);
+    CHECK_EQ(threads_named("usmpy-queue"), 0);
 }
 
 static void tasks_begin_in_the_order_in_which_they_became_ready(void)
@@ -55,10 +55,10 @@ static void as_many_threads_as_there_are_tasks_up_to_the_limit(void)
         jobs[i].gate = &held;
         submit(worker, &jobs[i]);
         gate_await(&held, i < 3 ? i + 1 : 3);
-        await_threads(i < 3 ? i + 1 : 3, 10000);
+        expect_threads("usmpy-queue", i < 3 ? i + 1 : 3);
     }
     run_another_job();
-    await_threads(3, 10000);
+    expect_threads("usmpy-queue", 3);
     CHECK_EQ(gate_arrived(&held), 3);
     gate_open(&held);
     await_ran(9);
@@ -82,7 +82,7 @@ static void tasks_that_wait_do_not_count(void)
     gate_open(&held);
     gate_open(&next);
     await_ran(4);
-    await_threads(1, 10000);
+    expect_threads("usmpy-queue", 1);
     usm_worker_drop(worker);
 }
 
@@ -123,7 +123,7 @@ static void a_dropped_worker_runs_what_was_announced(void)
     usm_worker_drop(worker);
     gate_open(&held);
     await_ran(2);
-    CHECK(threads() > 0);
+    CHECK(threads_named("usmpy-queue") > 0);
     put(worker, &late);
     await_ran(3);
 }
@@ -142,7 +142,7 @@ static void the_last_task_drops_its_worker(void)
         await_ran(2);
         submit(worker, &last);
         await_ran(3);
-        await_threads(0, 10000);
+        expect_threads("usmpy-queue", 0);
     }
 }
 
@@ -262,7 +262,7 @@ static void a_thread_rests_behind_its_tasks(void)
     usm_worker_put(worker, &jobs[2].work);
     gate_open(&held);
     await_ran(3);
-    for (int i = 0; i < 10000 && of->rested == 0; i++) {
+    for (int i = 0; i < 60000 && of->rested == 0; i++) {
         sleep_ms(1);
     }
     CHECK_EQ(of->rested, 1);
@@ -285,6 +285,7 @@ static void of_two_that_could_end_one_stays(void)
     gate_open(&held);
     await_ran(3);
     usm_worker_drop(worker);
+    await_threads("usmpy-queue", 0); /* they sleep meanwhile */
 }
 
 /* Threads that are started on a pinned one, and on one of those, are not bound to its processor. */
@@ -335,7 +336,7 @@ static void a_refused_thread_is_an_error(void)
     submit(worker, &job);
     await_ran(1);
     usm_worker_drop(worker);
-    await_threads(0, 4000); /* it does not wait for what was refused */
+    expect_threads("usmpy-queue", 0); /* it does not wait for what was refused */
 }
 
 static void without_more_threads_those_that_are_there_do_it(void)
@@ -367,9 +368,9 @@ static void idle_threads_end_unless_a_task_is_announced(void)
     submit(idle, &jobs[0]);
     submit(idle, &jobs[1]);
     gate_await(&held, 2);
-    await_threads(3, 10000);
+    expect_threads("usmpy-queue", 3);
     gate_open(&held);
-    await_threads(1, 30000); /* the one that is left was the first to be idle */
+    await_threads("usmpy-queue", 1); /* the one that is left was the first to be idle */
     put(expecting, &late);
     await_ran(3);
     submit(idle, &again);

@@ -48,7 +48,7 @@ static void run_fork(usm_work *work)
         next = (struct job){.work.run = end_child, .worker = job->worker};
         announce(job->worker);
         usm_worker_put(job->worker, &next.work);
-        sleep_ms(10);
+        await_rest();
         CHECK_EQ(n_ran, 0); /* there is no other thread */
     } else {
         await_child(child);
@@ -99,7 +99,7 @@ static void tasks_of_other_threads_are_forgotten_in_the_child(void)
         submit(worker, &after);
         await_ran(1);
         usm_worker_drop(worker); /* which waits for nothing that was announced in the parent */
-        await_threads(0, 4000);
+        expect_threads("usmpy-queue", 0);
         CHECK_EQ(ready.order, 0);
         _exit(0);
     }
@@ -125,7 +125,7 @@ static void run_fork_in_a_wait(usm_work *work)
         gate_await(&held, 1);
         usm_worker_block(false);
         gate_open(&held);
-        await_threads(1, 4000);
+        expect_threads("usmpy-queue", 1);
         others[1] = (struct job){.work.run = end_child, .worker = job->worker};
         announce(job->worker);
         usm_worker_put(job->worker, &others[1].work);
