@@ -32,7 +32,9 @@ def said(call, kind):
 
 def run(script, before="", **settings):
     environment = cuda_drivers.environment(**settings)
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
+    environment["PYTHONPATH"] = os.pathsep.join(
+        [str(ROOT), str(ROOT / "tests"), environment.get("PYTHONPATH", "")]
+    )
     done = subprocess.run(
         [sys.executable, "-c", START + before + textwrap.dedent(script)],
         env=environment,
@@ -161,7 +163,14 @@ def test_a_kernel_that_faults_is_named_and_the_context_is_lost():
 
 
 def test_the_process_ends_with_work_on_a_lost_context():
-    run("time.sleep(0.1); print('ok')", FAULT)
+    run(
+        """
+        while not (event.done and behind.done and task.done and elsewhere.done):
+            time.sleep(0.001)
+        print("ok")
+        """,
+        FAULT,
+    )
 
 
 def test_the_other_device_continues():
@@ -304,7 +313,8 @@ def test_nothing_is_used_after_its_end():
             z = usmpy.zeros(2_000_000, queue=queue)
             del x, y, z, queue
             gc.collect()
-        time.sleep(0.2)
+        from asleep import until_others_sleep
+        until_others_sleep()
         print("ok")
         """,
         abort=1,

@@ -337,7 +337,7 @@ def test_times_keep_their_order_where_the_clock_was_read_late(driver, device):
             queue.memcpy(y, bytes(y.nbytes)),
             queue.fill(x, 2),
         ]
-        time.sleep(0.05)
+        time.sleep(0.05)  # so long is the interval in which that moment may lie
     queue.wait()
     times = [moment for event in events for moment in (event.start_time_ns, event.end_time_ns)]
     assert times == sorted(times)

@@ -247,7 +247,7 @@ def test_times_of_tasks_go_on_where_the_device_s_counter_begins_again(bits):
             assert begin <= event.submit_time_ns <= event.start_time_ns <= event.end_time_ns
             assert last <= event.start_time_ns and event.end_time_ns <= now + 10_000_000
             last = event.end_time_ns
-            time.sleep(0.0007)
+            time.sleep(0.0007)  # half a turn of the smallest counter
         """,
         ZESIM_TIMESTAMP_BITS=bits,
     )

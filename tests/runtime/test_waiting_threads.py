@@ -2,13 +2,11 @@
 
 import contextlib
 import ctypes
-import pathlib
 import threading
-import time
 
 import numpy as np
 import pytest
-from asleep import once_asleep
+from asleep import once_asleep, until_asleep
 
 import usmpy
 
@@ -40,7 +38,7 @@ def held(queue):
     tasks = [queue.host_task(task) for _ in range(n)]
     for _ in range(n):
         assert begun.acquire(timeout=PATIENCE)
-    timer = threading.Timer(10, gate.set)  # else a failure would be a hang
+    timer = threading.Timer(PATIENCE, gate.set)  # else a failure would be a hang
     timer.start()
     try:
         yield gate
@@ -207,7 +205,7 @@ def test_a_kernel_without_a_waiter_runs_on_the_queues_thread(queue):
         late.set()
         word.value = 1
 
-    watchdog = threading.Timer(5, rescue)  # else a failure would be a hang
+    watchdog = threading.Timer(PATIENCE, rescue)  # else a failure would be a hang
     with held(queue) as gate:
         word.value = 0
         spins = add[usmpy.Range(1)](flag, x)
@@ -245,11 +243,6 @@ def test_functions_that_may_be_python_run_on_the_queues_thread(queue):
     assert threading.get_ident() not in threads
 
 
-def state_of(thread):
-    """R runs, S sleeps."""
-    return pathlib.Path(f"/proc/self/task/{thread}/stat").read_text().rpartition(")")[2].split()[0]
-
-
 @pytest.mark.parametrize("timeout", [None, PATIENCE])
 def test_a_thread_that_waits_sleeps(queue, timeout):
     """A deadline by another clock than the condition variable's would make it go round and round."""
@@ -257,13 +250,8 @@ def test_a_thread_that_waits_sleeps(queue, timeout):
     event = queue.host_task(gate.wait, PATIENCE)
     thread = threading.Thread(target=event.wait, args=[timeout])
     thread.start()
-    states, most = [], 0
-    for _ in range(2000):
-        time.sleep(0.001)
-        states = [*states[-49:], state_of(thread.native_id)]
-        most = max(most, states.count("S"))
-        if most > 40:
-            break
-    gate.set()
+    try:
+        until_asleep(thread=thread.native_id)
+    finally:
+        gate.set()
     thread.join()
-    assert most > 40

@@ -206,7 +206,8 @@ static void many_threads_wait(void)
         CHECK_EQ(pthread_create(&threads[i], NULL, wait_for_it, event), 0);
     }
     usm_leaf *leaf = usm_leaf_of(event);
-    for (unsigned sleepers = 0; sleepers < 8;) {
+    unsigned sleepers = 0;
+    while (sleepers < 8) {
         sleep_ms(1);
         pthread_mutex_lock(&leaf->mutex);
         sleepers = event->sleepers;

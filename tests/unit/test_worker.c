@@ -262,7 +262,7 @@ static void a_thread_rests_behind_its_tasks(void)
     usm_worker_put(worker, &jobs[2].work);
     gate_open(&held);
     await_ran(3);
-    for (int i = 0; i < 60000 && of->rested == 0; i++) {
+    while (of->rested == 0) {
         sleep_ms(1);
     }
     CHECK_EQ(of->rested, 1);
