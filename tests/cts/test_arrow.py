@@ -179,7 +179,7 @@ def test_pending_work_comes_first(queue):
     if x.__dlpack_device__()[0] == 2:
         pytest.skip("tests/cuda has the events of CUDA's devices")
     other = usmpy.Queue(queue.device)
-    held = other.host_task(release_it.wait, 10)
+    held = other.host_task(release_it.wait, 60)
     other.fill(x, 7, depends=[held])
     once_asleep(release_it.set)
     pair = x.__arrow_c_device_array__()

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import producers
 import pytest
-from asleep import once_asleep
+from asleep import once_asleep, until_asleep
 from ids import steady
 
 import usmpy
@@ -46,7 +46,7 @@ def test_without_a_queue_it_is_where_the_memory_is(queue):
 def test_buffers_and_arrays_are_borrowed_and_free_afterwards(queue, make):
     data = make(16)
     with usmpy.borrow(data, queue) as x:
-        queue.host_task(lambda x: threading.Event().wait(0.02), x)
+        queue.host_task(lambda x: until_asleep(), x)
         queue.fill(x, 5)
     assert bytes(data) == b"\5" * 16  # the exit waited for the work
     if isinstance(data, bytearray):

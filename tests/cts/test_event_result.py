@@ -49,7 +49,7 @@ def collected(reference):
 def test_a_host_task_has_the_value_that_its_function_returned(queue, value):
     event = queue.host_task(lambda: value)
     assert event.result() is value
-    assert event.result(timeout=1) is value
+    assert event.result(timeout=PATIENCE) is value
     assert event.wait() is None
 
 

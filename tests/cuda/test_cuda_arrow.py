@@ -111,7 +111,7 @@ def test_work_of_the_host_is_waited_for(device):
     queue = usmpy.Queue(device)
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     go = threading.Event()
-    held = usmpy.Queue("host").host_task(go.wait, 10)
+    held = usmpy.Queue("host").host_task(go.wait, 60)
     queue.fill(x, 4, depends=[held])
     once_asleep(go.set)
     pair = x.__arrow_c_device_array__()

@@ -36,7 +36,7 @@ callbacks = []  # they are called until the process ends, as far as Python knows
 def gate(driver, stream):
     """An operation of the stream that ends when the returned function is called."""
     opened = threading.Event()
-    callbacks.append(ctypes.CFUNCTYPE(None, pointer)(lambda data: opened.wait(10) and None))
+    callbacks.append(ctypes.CFUNCTYPE(None, pointer)(lambda data: opened.wait(60) and None))
     driver.call("cuLaunchHostFunc", stream, callbacks[-1], None)
     return opened.set
 

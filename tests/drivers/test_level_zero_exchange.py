@@ -12,6 +12,7 @@ import weakref
 import level_zero_drivers
 import numpy as np
 import pytest
+from asleep import until_asleep
 from level_zero_library import Library
 from level_zero_processes import run
 from producers import ONEAPI, Producer, producer
@@ -312,7 +313,7 @@ def test_an_export_is_finished_data(paused):
     seen = []
     thread = threading.Thread(target=lambda: seen.append(Hidden(x).__dlpack__()))
     thread.start()
-    thread.join(0.1)
+    until_asleep(thread=thread.native_id)
     assert not seen
     paused()
     thread.join(60)

@@ -190,7 +190,7 @@ def test_using_an_array_of_a_capture_before_its_end(capture, device):
     with capture.capturing():
         capture.double(theirs)
         try:
-            usmpy.from_dlpack(theirs).copy().wait(10)
+            usmpy.from_dlpack(theirs).copy().wait(60)
         except (BufferError, usmpy.UsmError) as error:
             said.append(str(error))
     assert all("captur" in text for text in said)
@@ -222,7 +222,7 @@ def test_our_launches_become_part_of_a_graph(cupy, device, late):
         stream.begin_capture()
         event = late[usmpy.Range(N)](x, N, 7.0, 0)
         graph = stream.end_capture()
-    event.wait(10)
+    event.wait(60)
     assert x.tolist() == [1.0] * N
     graph.launch(stream)
     stream.synchronize()

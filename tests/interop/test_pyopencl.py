@@ -70,7 +70,7 @@ def peer(request):
 
 def eventually(condition):
     """Threads of drivers release what a task used shortly after its completion is visible."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition() and time.monotonic() < deadline:
         gc.collect()
         time.sleep(0.002)
@@ -283,18 +283,18 @@ def test_a_chain_of_tasks_fails_after_a_failed_gate(peer):
     behind = chain(x, [held])
     beside = chain(y)
     gate.set_status(-5)  # CL_OUT_OF_RESOURCES
-    beside[-1].wait(20)
+    beside[-1].wait(60)
     failed = []
     for event in behind:
         try:
-            event.wait(20)
+            event.wait(60)
         except usmpy.UsmError as error:
             failed.append(error)
     assert len(failed) in (0, len(behind))
     if not failed:
         assert x.tolist() == [20] * 8
     queue.fill(x, 5)
-    chain(x)[-1].wait(20)
+    chain(x)[-1].wait(60)
     assert (x.tolist(), y.tolist()) == ([15] * 8, [10] * 8)
 
 
@@ -339,7 +339,7 @@ def test_memory_comes_and_goes_while_the_work_of_others_is_held_up(peer):
 
     thread = threading.Thread(target=take_and_give_back)
     thread.start()
-    in_time = done.wait(20)
+    in_time = done.wait(60)
     gate.set_status(cl.command_execution_status.COMPLETE)
     thread.join()
     assert in_time

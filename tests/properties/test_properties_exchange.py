@@ -161,7 +161,7 @@ def reach(shape, steps):
 
 def counts_become(before):
     """Are the objects of before the only ones left? A driver's threads are done soon."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while usmpy._core._live_counts() != before and time.monotonic() < deadline:
         time.sleep(0.001)
     return usmpy._core._live_counts() == before

@@ -63,18 +63,18 @@ def test_the_child_works_on_old_and_new_objects():
 
     def check():
         assert x[5].item() == 5
-        queue.fill(x, 7).wait(10)
+        queue.fill(x, 7).wait(60)
         assert x.tolist()[:3] == [7, 7, 7]
         seen = []
-        queue.host_task(seen.append, 1).wait(10)
+        queue.host_task(seen.append, 1).wait(60)
         other = usmpy.Queue("host", in_order=False)
-        other.host_task(seen.append, 2).wait(10)
+        other.host_task(seen.append, 2).wait(60)
         assert seen == [1, 2]
         y = usmpy.zeros(3_000_000, queue=other)  # large enough for several threads
         y[...] = 2
         usmpy.copyto(y[::2], y[1::2])
         assert y[-1].item() == 2
-        queue.wait(10)
+        queue.wait(60)
 
     in_child(check)
     assert x.tolist() == list(range(100_000))
@@ -92,12 +92,12 @@ def test_pending_work_fails_in_the_child_alone(in_order):
         for event in (running, pending, dependent):
             assert event.done
             with pytest.raises(RuntimeError) as caught:
-                event.wait(10)
+                event.wait(60)
             assert "fork" in str(caught.value) + str(caught.value.__cause__)
             assert event.status == "error"
         with pytest.raises(RuntimeError, match="fork"):
-            queue.wait(10)
-        queue.fill(x, 3).wait(10)
+            queue.wait(60)
+        queue.fill(x, 3).wait(60)
         assert x.tolist() == [3] * 1000
 
     in_child(check)
@@ -144,8 +144,8 @@ def test_many_forks_under_load():
         queue = usmpy.Queue("host")
         x = usmpy.full(100_000, 4, queue=queue)
         assert x[-1].item() == 4
-        queue.host_task(len, x).wait(10)
-        usmpy.Device("host").queue.barrier().wait(10)
+        queue.host_task(len, x).wait(60)
+        usmpy.Device("host").queue.barrier().wait(60)
 
     threads = [threading.Thread(target=load) for _ in range(3)]
     for thread in threads:
@@ -166,7 +166,7 @@ def test_a_fork_inside_a_task():
 
     def task():
         def check():
-            usmpy.Queue("host").fill(x, 9).wait(10)
+            usmpy.Queue("host").fill(x, 9).wait(60)
             assert x.tolist() == [9] * 10
 
         in_child(check)
@@ -196,7 +196,7 @@ def test_a_fork_inside_a_task_with_waiting_tasks():
 
     def task(array):
         gate.wait(PATIENCE)
-        in_child(lambda: usmpy.Queue("host").fill(other, 9).wait(10))
+        in_child(lambda: usmpy.Queue("host").fill(other, 9).wait(60))
         array[...] = 1
 
     first = queue.host_task(task, x)

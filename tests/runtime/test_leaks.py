@@ -126,17 +126,17 @@ CALLS = {
     "keep_alive": lambda s: s.q.keep_alive([s.x], depends=(s.event,)),
     "host_task": lambda s: s.q.host_task(noop, s.x, "text", depends=s.event),
     "host_task with a result": lambda s: s.q.host_task(list, (1, 2)).result(),
-    "wait": lambda s: (s.q.wait(), s.q.wait(0.5), s.q.wait(timeout=None)),
+    "wait": lambda s: (s.q.wait(), s.q.wait(60), s.q.wait(timeout=None)),
     "wait_for": lambda s: (s.q.wait_for(s.loose), s.q.wait_for(s.event)),
     # events
     "properties of Event": lambda s: [
         getattr(s.filled, n) for n in ("status", "done", "submit_time_ns", "start_time_ns", "end_time_ns")
     ],
     "repr of Event": lambda s: (repr(s.event), hash(s.event)),
-    "Event.wait": lambda s: (s.event.wait(), s.valued.wait(timeout=1)),
-    "Event.result": lambda s: (s.event.result(), s.valued.result(timeout=1)),
+    "Event.wait": lambda s: (s.event.wait(), s.valued.wait(timeout=60)),
+    "Event.result": lambda s: (s.event.result(), s.valued.result(timeout=60)),
     "Event.exception": lambda s: (s.event.exception(), s.failed.exception()),
-    "Event.wait_all": lambda s: usmpy.Event.wait_all([s.event, s.valued], timeout=1),
+    "Event.wait_all": lambda s: usmpy.Event.wait_all([s.event, s.valued], timeout=60),
     "callback of an event that has ended": lambda s: s.event.add_done_callback(noop),
     "callback of an event that has not": lambda s: s.q.host_task(noop).add_done_callback(noop),
     "results in a cycle": lambda s: (lambda box: box.append(s.q.host_task(noop, box) or box))([]),

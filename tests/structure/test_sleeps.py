@@ -7,7 +7,8 @@ import pathlib
 import re
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-SLEEP = re.compile(r"\b(?:u?sleep|nanosleep|sleep_ms|Timer)\s*\(|\btime\.sleep\b|\.usleep\b")
+CALLS = r"\b(?:u?sleep|nanosleep|sleep_ms|Timer)\s*\("
+SLEEP = re.compile(CALLS + r"|\btime\.sleep\b|\.usleep\b|\bEvent\(\)\.wait\(\d")
 YIELD = "asyncio.sleep(0)"
 FUNCTION = re.compile(r"(?:async )?def |class ")
 LENGTH = "work that takes this long"

@@ -14,7 +14,7 @@ x.wait()
 child = os.fork()
 if child == 0:
     try:
-        usmpy.zeros(10, device=device).wait(10)
+        usmpy.zeros(10, device=device).wait(60)
     except RuntimeError as error:
         os._exit(0 if "spawn" in str(error) else 3)
     os._exit(4)
