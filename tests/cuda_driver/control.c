@@ -14,7 +14,7 @@ static const char *const function_names[] = {
 #undef SIM_FUNCTION
 };
 
-static bool ended; /* the process is */
+static _Atomic bool ended; /* the process is */
 
 static long configured(const char *name, long otherwise)
 {

@@ -4,6 +4,7 @@
 #include <fenv.h>
 #include <math.h>
 #include <sched.h>
+#include <stdatomic.h>
 
 static uint8_t *own_memory(ptx_runner *runner, ptx_fiber *fiber, ptx_space space, u64 at, size_t size)
 {
@@ -261,7 +262,7 @@ L_ATOM:
     slots[ins->d] = ptx_atomic(ins, at, slots[ins->b], slots[ins->c]);
     NEXT;
 L_FENCE:
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    atomic_thread_fence(memory_order_seq_cst);
     NEXT;
 L_ISSPACE : {
     u64 window = slots[ins->a] & WINDOW_MASK;
