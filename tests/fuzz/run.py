@@ -88,7 +88,7 @@ def build(arguments):
     if NEEDS_CUDA & set(arguments.names) and find_cuda() is None:
         sys.exit("cuda.h was not found, which the targets of CUDA include: install nvidia-cuda-runtime")
     clang = find_clang(arguments.cc)
-    objects, made = UNIT["core_and_build"](clang, [*SANITIZE, "-fsanitize=fuzzer-no-link"], "fuzz")
+    objects, _, made = UNIT["core_and_build"](clang, [*SANITIZE, "-fsanitize=fuzzer-no-link"], "fuzz")
     folder = pathlib.Path(arguments.build_dir).resolve() if arguments.build_dir else made.folder
     linker = [clang, *SANITIZE, "-fsanitize=fuzzer", "-pthread"]
     cuda = made.compile(CSRC / "backends" / "cuda" / "ptx.c")

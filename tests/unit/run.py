@@ -9,11 +9,17 @@ The core's objects are those of the build that tests/sanitize.py uses with these
 (csrc/extension.py with USMPY_DEBUG=1 USMPY_TESTING=1, so calls can be made to fail), without drivers. They
 are kept in build/, and what changed is compiled again. dlpack/dlpack.h comes from the package tvm_ffi of the
 running interpreter, or from --dlpack FOLDER.
+
+test_stress.c has the drivers, too, and runs on the host and on the software drivers of CUDA and Level Zero,
+which are built with the same flags. One that cannot be built is left out, which USMPY_REQUIRE_LIBRARIES=1
+forbids.
 """
 
 import argparse
+import ctypes.util
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -25,10 +31,14 @@ from extension import CSRC, PLACE, Extension, generate, sources
 from ninja_build import ROOT, Build, BuildError
 
 HERE = pathlib.Path(__file__).resolve().parent
-SUPPORT = HERE / "support.c"
+SUPPORT, DRIVER = HERE / "support.c", HERE / "driver.c"
 SANITIZERS = ("address", "undefined", "thread")
 DRIVERS = ("opencl", "cuda", "level_zero")
 REGISTRY = CSRC / "core" / "device" / "registry.c"
+# Reports of ThreadSanitizer about libraries of others.
+SUPPRESSIONS = HERE / "thread_sanitizer.txt"
+# The test that runs on several backends.
+STRESS = "stress"
 
 # Tests that a sanitizer cannot run, with the reason.
 LEFT_OUT = {
@@ -49,7 +59,9 @@ def sanitized(sanitizers):
 
 
 def core_and_build(compiler, flags, name):
-    """(the objects of the core without drivers, a build for files beside it), compiled with these flags."""
+    """The core with these flags: (objects without drivers, a function that makes those with them, a build
+    for files beside it).
+    """
     os.environ |= dict.fromkeys(("USMPY_DEBUG", "USMPY_TESTING", "USMPY_WERROR"), "1")
     os.environ |= {"CC": compiler, "USMPY_CFLAGS": " ".join(flags), "USMPY_LDFLAGS": ""}
     extension = Extension(say=lambda line: None)
@@ -62,9 +74,40 @@ def core_and_build(compiler, flags, name):
     generate(verbose=False)
     extension.core.run(objects)
     build = Build.named(PLACE, name, extension.compiler, [*extension.options, f"-I{HERE.relative_to(ROOT)}"])
-    # support.c has a driver in the place of Level Zero's.
-    registry = build.compile(REGISTRY, ["-DUSM_LEVEL_ZERO=1"])
-    return [*objects, registry, build.compile(SUPPORT)], build
+    support = build.compile(SUPPORT)
+    own = [build.compile(REGISTRY, ["-DUSM_LEVEL_ZERO=1"]), build.compile(DRIVER), support]
+
+    def with_drivers():
+        extension.core.run(extension.of_core)
+        return [*extension.of_core, support]
+
+    return [*objects, *own], with_drivers, build
+
+
+def software_drivers(compiler, flags):
+    """By backend: the variables with which processes use its driver, built with these flags; or why there is
+    none.
+    """
+    os.environ["CC"] = shlex.join([compiler, *flags])
+    sys.path.insert(0, str(HERE.parent))
+    import cuda_drivers  # builds the driver at once
+    import level_zero_sim
+
+    cuda = cuda_drivers.missing()
+    try:
+        # Kernels are built fast, and on one thread.
+        level_zero = level_zero_sim.environment(level_zero_sim.build()) | {
+            "ZESIM_OPTIMIZE": "0",
+            "ZESIM_UNITS": "1",
+        }
+    except level_zero_sim.NotBuilt as error:
+        level_zero = str(error)
+    if ctypes.util.find_library("ze_loader") is None:
+        level_zero = "there is no libze_loader.so.1 (Debian's libze1)"
+    return {
+        "cuda": cuda_drivers.environment(abort=1) if cuda is None else cuda,
+        "level_zero": level_zero,
+    }
 
 
 def parse_arguments():
@@ -97,41 +140,55 @@ def parse_arguments():
 
 
 def build(arguments):
-    """The programs by name."""
+    """(name, command, variables of its environment) of each run; instead of the variables, why it is left
+    out.
+    """
     flags = sanitized(arguments.sanitizers)
-    objects, build = core_and_build(arguments.cc, flags, "unit")
+    objects, with_drivers, build = core_and_build(arguments.cc, flags, "unit")
     folder = pathlib.Path(arguments.build_dir).resolve() if arguments.build_dir else build.folder
     linker = [arguments.cc, "-pthread", *flags]
+    chosen = arguments.names or list(arguments.known)
     programs = {
-        name: build.link(folder / f"test_{name}", linker, [build.compile(path), *objects], ["-lm", "-ldl"])
-        for name, path in arguments.known.items()
+        name: build.link(
+            folder / f"test_{name}",
+            linker,
+            [build.compile(arguments.known[name]), *(with_drivers() if name == STRESS else objects)],
+            ["-lm", "-ldl"],
+        )
+        for name in chosen
     }
-    chosen = {name: programs[name] for name in arguments.names or programs}
-    build.run(chosen.values())
-    return chosen
+    build.run(programs.values())
+    runs = []
+    for name, program in programs.items():
+        runs.append((name, [program], {}))
+        if name == STRESS:
+            for backend, variables in software_drivers(arguments.cc, flags).items():
+                runs.append((f"{name} {backend}", [program, backend], variables))
+    return runs
 
 
-def environment():
+def environment(variables):
     """The sanitizers stop at the first finding, whatever the caller's environment says."""
     return {
         **os.environ,
+        **variables,
         "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
-        "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+        "TSAN_OPTIONS": f"halt_on_error=1:second_deadlock_stack=1:suppressions={SUPPRESSIONS}",
     }
 
 
-def run_test(program, timeout):
+def run_test(command, variables, timeout):
     """(how it ended, "" for well; its output)."""
     # A group of its own: a test that hangs may have children that hang.
     process = subprocess.Popen(
-        [program],
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env=environment(),
+        env=environment(variables),
         start_new_session=True,
     )
     try:
@@ -145,8 +202,9 @@ def run_test(program, timeout):
     return f"exit {process.returncode}" if process.returncode else "", output
 
 
-def left_out(name, sanitizers):
-    return next((LEFT_OUT[name, s] for s in sanitizers if (name, s) in LEFT_OUT), None)
+def left_out(name, variables, sanitizers):
+    reason = next((LEFT_OUT[name, s] for s in sanitizers if (name, s) in LEFT_OUT), None)
+    return variables if isinstance(variables, str) else reason
 
 
 def main():
@@ -154,19 +212,21 @@ def main():
     failures = []
     start = time.monotonic()
     try:
-        programs = build(arguments)
+        runs = build(arguments)
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{'build':<12} {time.monotonic() - start:6.1f} s", flush=True)
-    for name, program in programs.items():
-        reason = left_out(name, arguments.sanitizers)
+    print(f"{'build':<17} {time.monotonic() - start:6.1f} s", flush=True)
+    for name, command, variables in runs:
+        reason = left_out(name, variables, arguments.sanitizers)
         if reason is not None:
-            print(f"{name:<12}   left out: {reason}", flush=True)
+            print(f"{name:<17}   left out: {reason}", flush=True)
+            if isinstance(variables, str) and os.environ.get("USMPY_REQUIRE_LIBRARIES") == "1":
+                failures.append(name)
             continue
         start = time.monotonic()
-        how, output = run_test(program, arguments.timeout)
-        print(f"{name:<12} {time.monotonic() - start:6.1f} s  {how or 'ok'}", flush=True)
+        how, output = run_test(command, variables, arguments.timeout)
+        print(f"{name:<17} {time.monotonic() - start:6.1f} s  {how or 'ok'}", flush=True)
         if how:
             failures.append(name)
             print("\n".join("    " + line for line in output.splitlines()[-200:]), flush=True)

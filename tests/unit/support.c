@@ -86,44 +86,35 @@ uint64_t random_below(uint64_t *state, uint64_t n)
     return (random_next(state) >> 11) % n;
 }
 
-usm_device *host_device(void)
+static usm_device *first_device(const char *backend)
 {
     usm_core_start();
-    const usm_backend_report *report = usm_backend_start(usm_backend_index("host", 4));
+    const usm_backend_report *report = usm_backend_start(usm_backend_index(backend, strlen(backend)));
     if (report->absent != NULL) {
-        CHECK_FAIL("no host backend: %s", report->absent);
+        CHECK_FAIL("no backend %s: %s", backend, report->absent);
     }
     return report->devices[0];
 }
 
-void (*driver_start)(void);
-
-static usm_status start_without_devices(usm_device ***devices, size_t *n_devices, usm_error *error)
+usm_device *host_device(void)
 {
-    (void)devices;
-    (void)n_devices;
-    if (driver_start != NULL) {
-        driver_start();
-    }
-    return usm_error_set(error, USM_UNAVAILABLE, "the driver of these tests has no device");
+    return first_device("host");
 }
 
-extern const usm_backend usm_level_zero_backend;
-const usm_backend usm_level_zero_backend = {.name = "level_zero", .start = start_without_devices};
-
-const usm_backend_report *start_driver(void)
-{
-    return usm_backend_start(usm_backend_index("level_zero", strlen("level_zero")));
-}
-
-usm_place *host_place(void)
+usm_place *default_place(const char *backend)
 {
     usm_error error;
     usm_context *context;
     usm_place *place;
-    CHECK_OK(usm_context_default(host_device(), &context, &error));
-    CHECK_OK(usm_context_place(context, host_device(), &place, &error));
+    usm_device *device = first_device(backend);
+    CHECK_OK(usm_context_default(device, &context, &error));
+    CHECK_OK(usm_context_place(context, device, &place, &error));
     return place;
+}
+
+usm_place *host_place(void)
+{
+    return default_place("host");
 }
 
 static usm_queue *make_queue(bool in_order, bool profiling)

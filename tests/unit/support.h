@@ -34,13 +34,18 @@ uint64_t random_next(uint64_t *state);
 /* 0 <= result < n */
 uint64_t random_below(uint64_t *state, uint64_t n);
 
-/* What the start of the driver without devices does, which is called "level_zero" here; NULL: nothing. */
+/*
+ * What the start of the driver without devices does, which is called "level_zero" in programs that have no
+ * others (driver.c); NULL: nothing.
+ */
 extern void (*driver_start)(void);
 const usm_backend_report *start_driver(void);
 
 /* The host device and its default context; the first call starts the core. */
 usm_device *host_device(void);
 usm_place *host_place(void);
+/* The same of a backend's first device. */
+usm_place *default_place(const char *backend);
 
 /* One count to the caller. */
 usm_queue *new_queue(bool in_order);
