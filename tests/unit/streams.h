@@ -7,6 +7,8 @@
 
 #include "support.h"
 
+#include "core/device/rule.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -17,22 +19,22 @@ static void *streams[STREAMS];
 static struct {
     void *context;
     int (*set_current)(void *context);
-    int (*create)(void **stream, unsigned flags);
-    int (*destroy)(void *stream);
+    int (*stream_create)(void **stream, unsigned flags);
+    int (*stream_destroy)(void *stream);
     int (*fill)(unsigned long long pointer, unsigned value, size_t n, void *stream);
 } other_library;
 
 static inline void *new_stream(void)
 {
     void *stream;
-    CHECK_EQ(other_library.create(&stream, 1 /* CU_STREAM_NON_BLOCKING */), 0);
+    CHECK_EQ(other_library.stream_create(&stream, 1 /* CU_STREAM_NON_BLOCKING */), 0);
     return stream;
 }
 
 /* What is in it goes on. */
 static inline void end_stream(void *stream)
 {
-    CHECK_EQ(other_library.destroy(stream), 0);
+    CHECK_EQ(other_library.stream_destroy(stream), 0);
 }
 
 static inline void make_streams(usm_place *place)
@@ -42,8 +44,8 @@ static inline void make_streams(usm_place *place)
         void *function;
     } functions[] = {
         {"cuCtxSetCurrent", &other_library.set_current},
-        {"cuStreamCreate", &other_library.create},
-        {"cuStreamDestroy_v2", &other_library.destroy},
+        {"cuStreamCreate", &other_library.stream_create},
+        {"cuStreamDestroy_v2", &other_library.stream_destroy},
         {"cuMemsetD32Async", &other_library.fill},
     };
     if (!usm_backend_has_streams(place->device->backend)) {
@@ -56,7 +58,8 @@ static inline void make_streams(usm_place *place)
         CHECK(function != NULL);
         memcpy(functions[i].function, &function, sizeof function);
     }
-    other_library.context = place->device->backend->native->handle(USM_NATIVE_CONTEXT, place->context);
+    other_library.context =
+        USM_CALL(place->device->backend->native, handle)(USM_NATIVE_CONTEXT, place->context);
     CHECK_EQ(other_library.set_current(other_library.context), 0);
     for (int i = 0; i < STREAMS; i++) {
         streams[i] = new_stream();
