@@ -28,8 +28,9 @@ typedef struct usm_place {
     usm_device *device;
     struct usm_queue *queue; /* the cached queue, without a count; NULL until made (registry lock) */
     struct usm_pool *pools[USM_KINDS];
-    /* Bytes that the driver gave for it, in use and spare; the most so far; what they may be (usage.h). */
-    _Atomic size_t held, peak, limit;
+    /* Bytes that the driver gave for it, in use and spare; what they may be; the most so far (usage.h). */
+    _Atomic size_t held, limit;
+    _Atomic uint64_t peak;
     struct usm_stream *streams; /* of other libraries, newest first (leaf stripe of the place) */
     _Atomic(usm_builtin_program *) builtin_programs;             /* the same */
     _Atomic(usm_builtin_kernel *) builtins[USM_BUILTIN_BUCKETS]; /* builtin.c; entries are only added */

@@ -1,5 +1,7 @@
 #include "usage.h"
 
+#include "core/base/sync.h"
+
 bool usm_usage_take(usm_place *place, size_t nbytes)
 {
     size_t held = atomic_fetch_add_explicit(&place->held, nbytes, memory_order_relaxed) + nbytes;
@@ -7,10 +9,7 @@ bool usm_usage_take(usm_place *place, size_t nbytes)
         usm_usage_give(place, nbytes);
         return false;
     }
-    size_t peak = atomic_load_explicit(&place->peak, memory_order_relaxed);
-    while (held > peak && !atomic_compare_exchange_weak_explicit(
-                              &place->peak, &peak, held, memory_order_relaxed, memory_order_relaxed)) {
-    }
+    usm_raise(&place->peak, held);
     return true;
 }
 
