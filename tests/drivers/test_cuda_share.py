@@ -610,7 +610,8 @@ def test_counts_stay_flat_over_thousands(first, second):
     share(3000)
     after = states()
     assert list(map(without_events, after)) == list(map(without_events, before))
-    assert after[0][2]["events"] < before[0][2]["events"] + 100  # as many as blocks that wait for their end
+    # As many as blocks have waited for their end at once: a busy machine has more, a leak one for each.
+    assert after[0][2]["events"] < before[0][2]["events"] + 750
     assert after[1][2]["events"] <= before[1][2]["events"] + 2
 
 
