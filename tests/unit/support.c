@@ -395,6 +395,18 @@ void run_another_task(void)
     usm_queue_release(queue);
 }
 
+void in_threads(int n, void *(*run)(void *argument), void *first, size_t size)
+{
+    pthread_t *threads = malloc((size_t)n * sizeof *threads);
+    for (int i = 0; i < n; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, run, (void *)((uintptr_t)first + (size_t)i * size)), 0);
+    }
+    for (int i = 0; i < n; i++) {
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    }
+    free(threads);
+}
+
 void sleep_ms(int ms)
 {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);

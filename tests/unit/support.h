@@ -130,6 +130,9 @@ char *view_element(const usm_view *view, int64_t number);
  */
 void run_another_task(void);
 
+/* Runs the function in n threads at once, to their end; its arguments are `size` bytes apart. */
+void in_threads(int n, void *(*run)(void *argument), void *first, size_t size);
+
 /* The pause of a loop that looks for something; nothing is true after a time. */
 void sleep_ms(int ms);
 

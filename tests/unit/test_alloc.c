@@ -263,7 +263,6 @@ static void *blocks_come_and_go(void *argument)
 
 static void whose_memory_an_address_is(void)
 {
-    pthread_t threads[4];
     usm_block block;
     char local;
     usm_alloc *alloc = new_alloc(12);
@@ -274,12 +273,7 @@ static void whose_memory_an_address_is(void)
     CHECK(!usm_blocks_find((void *)UINTPTR_MAX, &block));
     usm_alloc_release(alloc);
     CHECK(!usm_blocks_find(pointer, &block) || block.nbytes == 0); /* the pool's */
-    for (uintptr_t i = 0; i < 4; i++) {
-        CHECK_EQ(pthread_create(&threads[i], NULL, blocks_come_and_go, (void *)(i + 1)), 0);
-    }
-    for (int i = 0; i < 4; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    in_threads(4, blocks_come_and_go, (void *)1, 1);
 }
 
 int main(void)

@@ -156,14 +156,10 @@ static void threads_agree_on_the_cached_queue(void)
 {
     usm_error error;
     usm_device *device = host_device();
-    pthread_t threads[THREADS];
     usm_queue *queues[THREADS];
     CHECK_OK(usm_context_create(&device, 1, &raced, &error));
+    in_threads(THREADS, race, queues, sizeof queues[0]);
     for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(pthread_create(&threads[i], NULL, race, &queues[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
         CHECK_EQ((intptr_t)queues[i], (intptr_t)queues[0]);
     }
     for (int i = 0; i < THREADS; i++) {
@@ -188,13 +184,7 @@ static void *free_often(void *unused)
 /* A cache that compares the number would trust an address again if it came back to an earlier value. */
 static void no_free_is_missed_beside_others(void)
 {
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(pthread_create(&threads[i], NULL, free_often, NULL), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    in_threads(THREADS, free_often, NULL, 0);
     CHECK_EQ(atomic_load(&freeing.departed), THREADS * scaled(100000));
 }
 

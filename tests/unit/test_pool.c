@@ -216,14 +216,8 @@ static void *churn(void *argument)
 
 static void many_threads(void)
 {
-    pthread_t threads[THREADS];
     shared_pool = usm_pool_create();
-    for (intptr_t i = 0; i < THREADS; i++) {
-        CHECK_EQ(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    in_threads(THREADS, churn, (void *)1, 1);
     destroy(shared_pool);
 }
 

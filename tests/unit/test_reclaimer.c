@@ -212,13 +212,7 @@ static void *put_many(void *row)
 
 static void every_thing_goes_once(void)
 {
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(pthread_create(&threads[i], NULL, put_many, many[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    in_threads(THREADS, put_many, many, sizeof many[0]);
     usm_reclaimer_drain();
     for (int i = 0; i < THREADS * THINGS; i++) {
         CHECK_EQ(many[i / THINGS][i % THINGS].given, 1);

@@ -132,16 +132,10 @@ static void *drop(void *unused)
 
 static void one_thread_sees_the_end(void)
 {
-    pthread_t threads[THREADS];
     for (int i = 0; i < OBJECTS; i++) {
         usm_refcount_init(&objects[i], THREADS);
     }
-    for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(pthread_create(&threads[i], NULL, drop, NULL), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    in_threads(THREADS, drop, NULL, 0);
     for (int i = 0; i < OBJECTS; i++) {
         CHECK_EQ(ends[i], 1);
     }

@@ -383,7 +383,6 @@ static void *open_and_close(void *argument)
 
 static void threads_that_open_at_once(void)
 {
-    pthread_t threads[4];
     for (int foreign = 0; foreign < 2; foreign++) {
         common_place = new_place();
         usm_alloc *alloc = new_shared(common_place, 100);
@@ -393,12 +392,7 @@ static void threads_that_open_at_once(void)
         } else {
             usm_alloc_release(alloc); /* so that each open may give a kept block a new allocation */
         }
-        for (int i = 0; i < 4; i++) {
-            CHECK_EQ(pthread_create(&threads[i], NULL, open_and_close, NULL), 0);
-        }
-        for (int i = 0; i < 4; i++) {
-            pthread_join(threads[i], NULL);
-        }
+        in_threads(4, open_and_close, NULL, 0);
         if (foreign) {
             usm_alloc_release(alloc);
         }

@@ -563,7 +563,6 @@ static void empty_slots(void)
 
 static void threads_share_queues_and_memory(void)
 {
-    pthread_t threads[THREADS];
     for (int i = 0; i < SLOTS; i++) {
         pthread_mutex_init(&slots[i].lock, NULL);
     }
@@ -577,12 +576,7 @@ static void threads_share_queues_and_memory(void)
         usm_event_release(fill(queues[0], &view, 0));
         *(i < COUNTED ? &counted[i] : &mixed[i - COUNTED]) = alloc;
     }
-    for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(pthread_create(&threads[i], NULL, one_thread, (void *)(uintptr_t)i), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
-    }
+    in_threads(THREADS, one_thread, NULL, 1);
     empty_slots();
     for (int i = 0; i < COUNTED; i++) {
         CHECK_EQ(wait_alloc(counted[i], USM_READ), USM_OK);

@@ -35,13 +35,7 @@ static void *count(void *unused)
 
 static void one_holder(void)
 {
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(pthread_create(&threads[i], NULL, count, NULL), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    in_threads(THREADS, count, NULL, 0);
     CHECK_EQ(counted, (long)THREADS * TURNS);
     CHECK_EQ(lock.state, 0);
 }
@@ -161,15 +155,11 @@ static void *raise_often(void *step)
 
 static void a_raised_number_never_falls(void)
 {
-    pthread_t threads[THREADS];
     uint64_t steps[THREADS];
     for (int i = 0; i < THREADS; i++) {
         steps[i] = (uint64_t)i + 1;
-        CHECK_EQ(pthread_create(&threads[i], NULL, raise_often, &steps[i]), 0);
     }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    in_threads(THREADS, raise_often, steps, sizeof steps[0]);
     usm_raise(&raised, UINT64_MAX);
     usm_raise(&raised, 1);
     CHECK(atomic_load(&raised) == UINT64_MAX);

@@ -196,13 +196,7 @@ static void *make_failures(void *argument)
 static void threads(void)
 {
     enum { THREADS = 4 };
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(pthread_create(&threads[i], NULL, make_failures, NULL), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
-    }
+    in_threads(THREADS, make_failures, NULL, 0);
     while (live_now().counts[USM_LIVE_QUEUE] > 0) {
         sleep_ms(1);
     }
