@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 
 import usmpy
 
 TESTS = pathlib.Path(__file__).resolve().parent
+SECONDS = 60  # for a child
 
 
 def run(program: str, environment: Mapping[str, str] = os.environ, timeout: float = 120) -> str:
@@ -41,17 +45,30 @@ def said(call: Callable[[], object], kind: type[BaseException] = usmpy.UsmError)
 
 
 def in_child(function: Callable[[], object]) -> None:
-    """Calls the function in a forked child, which must succeed and ends without the end of Python."""
-    child = os.fork()
+    """Calls the function in a forked child, which ends without the end of Python.
+
+    Its exception, and a hang, are raised here as an AssertionError.
+    """
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and later: a fork with threads
+        child = os.fork()
     if child == 0:
+        status = 1
         try:
+            os.close(read)
+            signal.alarm(SECONDS)
             function()
-            os._exit(0)
+            status = 0
         except BaseException as error:
-            sys.__excepthook__(type(error), error, error.__traceback__)
+            os.write(write, "".join(traceback.format_exception(error)).encode()[-60_000:])
         finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            os._exit(status)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        text = pipe.read().decode(errors="replace")
+    _, status = os.waitpid(child, 0)
+    assert status == 0, text or f"the child ended with {status}"
 
 
 @contextlib.contextmanager

@@ -13,17 +13,15 @@ import contextlib
 import ctypes
 import dataclasses
 import gc
-import os
 import random
-import signal
 import sys
 import threading
 import time
 import traceback
-import warnings
 from collections.abc import Callable
 
 import producers
+from another import in_child
 from engine_model import FORKED, READ, REFUSED, RUNNING, WRITE, Failure, Memory, Model, Queue, Task
 
 import usmpy
@@ -634,33 +632,22 @@ class Program:
             return
         self.children += 1
         self.log.append("  fork")
-        read, write = os.pipe()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # a fork with threads
-            child = os.fork()
-        if child == 0:
-            status = 1
+
+        def go_on() -> None:
+            self.forked = True
             try:
-                os.close(read)
-                signal.alarm(60)
-                self.forked = True
                 self.model.fork()
                 self.check()
                 with contextlib.suppress(Undecided):
                     for step in self.steps[self.at + 1 :]:
                         self.do(step)
-                status = 0
             except BaseException as error:
-                text = str(error) if isinstance(error, Wrong) else f"{type(error).__name__}: {error}"
-                os.write(write, "\n".join([text, "in the child of:", *self.log]).encode()[:60_000])
-            finally:
-                os._exit(status)
-        os.close(write)
-        with os.fdopen(read, "rb") as pipe:
-            said = pipe.read().decode()
-        _, status = os.waitpid(child, 0)
-        if status != 0:
-            raise Wrong(f"in the child of a fork: {said or f'it ended with {status}'}")
+                raise Wrong("\n".join([str(error), "in the child of:", *self.log])) from error
+
+        try:
+            in_child(go_on)
+        except AssertionError as error:
+            raise Wrong(f"in the child of a fork: {error}") from None
 
     # -- what can be seen
 

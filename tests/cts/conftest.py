@@ -1,5 +1,6 @@
 """The kernels that the files about launches share: built once a backend."""
 
+import kernel_calls
 import pytest
 from kernel_sources import KERNELS, PORTABLE
 
@@ -18,3 +19,11 @@ def program(device):
 def built_soon(device):
     """Options with which the host's compiler needs a quarter of the time of its -O3."""
     return {"options": "-O1"} if device.backend == "host" else {}
+
+
+@pytest.fixture
+def quick_options(request, monkeypatch):
+    """test_sums has what the others are built with for users."""
+    if "device" in request.fixturenames:
+        for name, value in request.getfixturevalue("built_soon").items():
+            monkeypatch.setitem(kernel_calls.OPTIONS, name, value)

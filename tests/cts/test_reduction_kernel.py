@@ -3,42 +3,18 @@
 import numpy as np
 import pytest
 from backends import drawn
+from kernel_calls import OPTIONS, on, twice, whole
 
 import usmpy
 from usmpy._kernels.reduction import block_length
 
-OPTIONS = {}  # of make()
-
-
-@pytest.fixture(autouse=True)
-def _built_soon(request, monkeypatch):
-    """test_sums has what the others are built with for users."""
-    if "device" in request.fixturenames:
-        for name, value in request.getfixturevalue("built_soon").items():
-            monkeypatch.setitem(OPTIONS, name, value)
+pytestmark = pytest.mark.usefixtures("quick_options")
 
 
 def make(
     inputs="T x", outputs="T y", map="x", reduce="a + b", post="y = a", identity=0, name="total", **more
 ):
     return usmpy.ReductionKernel(inputs, outputs, map, reduce, post, identity, name, **{**OPTIONS, **more})
-
-
-def on(queue, array):
-    return usmpy.asarray(array, queue=queue, copy=True)
-
-
-def twice(kernel, *args, **keywords):
-    """The result of a call, and of the next one, which repeats the launches that the first one recorded."""
-    first, second = kernel(*args, **keywords), kernel(*args, **keywords)
-    for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (first, second)), strict=True):
-        assert one.asnumpy().tobytes() == other.asnumpy().tobytes()
-    return second
-
-
-def whole(shape, dtype="float32"):
-    """Whole numbers whose sums are exact."""
-    return np.random.default_rng(5).integers(0, 9, size=shape).astype(dtype)
 
 
 def combine(values):

@@ -3,12 +3,12 @@
 import asyncio
 import ctypes
 import os
-import signal
 import threading
 import time
 import warnings
 
 import pytest
+from another import in_child
 
 import usmpy
 
@@ -17,30 +17,6 @@ pytestmark = [
     pytest.mark.leaves_objects("a child's copies are its own; threads of the parent go on"),
     pytest.mark.not_sanitized("its allocator's locks stay as they are at a fork: a child may hang"),
 ]
-
-
-def in_child(check):
-    """Runs check() in a fork; its exception, or a hang of 30 seconds, is a failure here."""
-    read, write = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and later: fork with threads
-        child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.close(read)
-            signal.alarm(30)
-            check()
-            status = 0
-        except BaseException as error:
-            os.write(write, f"{type(error).__name__}: {error}".encode()[:4000])
-        finally:
-            os._exit(status)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        text = pipe.read().decode()
-    _, status = os.waitpid(child, 0)
-    assert status == 0, text or f"the child ended with {status}"
 
 
 def held(queue, *arrays):
