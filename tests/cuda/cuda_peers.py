@@ -21,7 +21,8 @@ RELAXED = 2
 PIECE = 1 << 16  # bytes
 
 _u64, _pointer = ctypes.c_uint64, ctypes.c_void_p
-_sleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)  # void f(void *microseconds), nearly
+_libc = ctypes.CDLL(None)
+_sleep = ctypes.cast(_libc.usleep, ctypes.c_void_p)  # void f(void *microseconds), nearly
 
 
 def until(condition):
@@ -114,6 +115,18 @@ class Driver:
     def late(self, stream, seconds):
         """A kernel of that length."""
         self.call("cuLaunchHostFunc", _pointer(stream), _sleep, _pointer(int(seconds * 1e6)))
+
+    @contextlib.contextmanager
+    def gate(self, stream):
+        """A kernel that ends with the block. What waits for it inside never returns."""
+        semaphore = ctypes.create_string_buffer(64)  # a sem_t is smaller
+        _libc.sem_init(semaphore, 0, 0)
+        self.call("cuLaunchHostFunc", _pointer(stream), ctypes.cast(_libc.sem_wait, _pointer), semaphore)
+        try:
+            yield
+        finally:
+            _libc.sem_post(semaphore)
+            self.synchronize(stream)  # which may use the semaphore until then
 
     def wait_for(self, stream, other):
         """Later work of the stream waits for what is in the other."""

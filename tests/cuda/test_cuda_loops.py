@@ -55,12 +55,12 @@ def test_launches_with_kept_events_are_separate_tasks(driver, program, queue, pa
 
 def test_a_kept_event_ends_before_later_launches_do(driver, program, queue, pair):
     first = program.add[N](*pair)
-    driver.late(queue.native_handle, 0.5)
-    for _ in range(5):
-        program.add[N](*pair)
-    last = program.add[N](*pair)
-    first.wait()
-    assert not last.done
+    with driver.gate(queue.native_handle):
+        for _ in range(5):
+            program.add[N](*pair)
+        last = program.add[N](*pair)
+        first.wait()
+        assert not last.done
     last.wait()
     assert pair[1].tolist() == [7] * N
 
@@ -278,10 +278,10 @@ def test_a_point_that_is_kept_ends_before_later_work_of_others(driver, queue, pa
     stream = queue.native_handle
     queue.barrier()
     first = queue.barrier()
-    driver.late(stream, 0.5)
-    second = queue.barrier()
-    first.wait()
-    assert not second.done
+    with driver.gate(stream):
+        second = queue.barrier()
+        first.wait()
+        assert not second.done
     second.wait()
 
 
@@ -304,10 +304,10 @@ def test_a_stream_that_waits_for_a_point_does_not_wait_for_the_next(driver, devi
     point = queue.barrier()
     event = other.fill(z, 3, depends=[point])
     del point
-    driver.late(stream, 0.5)
-    queue.barrier()
-    event.wait()
-    assert driver.is_busy(stream)
+    with driver.gate(stream):
+        queue.barrier()
+        event.wait()
+        assert driver.is_busy(stream)
     queue.wait()
 
 

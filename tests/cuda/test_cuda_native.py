@@ -68,9 +68,9 @@ def test_a_queue_over_a_stream_enqueues_in_it(driver, device):
     assert queue.device.filter_string == device.filter_string
     assert queue.in_order
     x = usmpy.empty(N, dtype="uint8", queue=queue)
-    driver.late(stream, 0.2)
-    event = queue.fill(x, 7)
-    assert not event.done  # behind the other library's kernel
+    with driver.gate(stream):
+        event = queue.fill(x, 7)
+        assert not event.done  # behind the other library's kernel
     assert x.asnumpy().tolist() == [7] * N
     del x, queue, event
     driver.synchronize(stream)
