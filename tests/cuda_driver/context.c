@@ -109,8 +109,7 @@ static void context_end(sim_context *context)
     sim_wait_context(context);
     for (sim_stream *stream = context->streams; stream != NULL; stream = stream->sibling) {
         if (stream != context->legacy) {
-            stream->base.alive = false;
-            pthread_cond_broadcast(&stream->work);
+            sim_stream_end(stream);
         }
     }
     context->sticky = CUDA_SUCCESS;

@@ -5,6 +5,7 @@
 #define OVERHEAD 16 /* of an allocation */
 
 static sim_object *buckets[BUCKETS];
+static sim_object *kinds[SIM_KINDS]; /* those that are alive, and some that were */
 static unsigned long long n_bytes;
 
 static size_t bucket_of(const void *handle)
@@ -23,6 +24,8 @@ void *sim_new(sim_kind kind, size_t size)
     size_t bucket = bucket_of(object);
     object->next = buckets[bucket];
     buckets[bucket] = object;
+    object->peer = kinds[kind];
+    kinds[kind] = object;
     n_bytes += size + OVERHEAD;
     return object;
 }
@@ -46,11 +49,13 @@ void *sim_find(sim_kind kind, const void *handle)
 
 void sim_each(sim_kind kind, void (*f)(sim_object *object, void *data), void *data)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (sim_object *object = buckets[i]; object != NULL; object = object->next) {
-            if (object->kind == kind && object->alive) {
-                f(object, data);
-            }
+    for (sim_object **link = &kinds[kind]; *link != NULL;) {
+        sim_object *object = *link;
+        if (object->alive) {
+            f(object, data);
+            link = &object->peer;
+        } else {
+            *link = object->peer;
         }
     }
 }

@@ -41,13 +41,15 @@ typedef enum sim_kind {
     SIM_GRAPH,
     SIM_EXEC,
     SIM_USER,
-    SIM_PHYSICAL
+    SIM_PHYSICAL,
+    SIM_KINDS
 } sim_kind;
 
 typedef struct sim_object {
     sim_kind kind;
     bool alive;
     struct sim_object *next; /* in the table of handles */
+    struct sim_object *peer; /* of the same kind */
 } sim_object;
 
 typedef struct sim_context sim_context;
@@ -260,6 +262,8 @@ void sim_lose(sim_context *context, CUresult code);
 
 /* stream.c. Lock held by callers of all but sim_run_copy and sim_run_set. */
 sim_stream *sim_stream_new(sim_context *context, unsigned flags, int priority);
+/* It takes no more work, and ends once it has done what it has. */
+void sim_stream_end(sim_stream *stream);
 /* What a handle names, with the default streams, in the current context. */
 CUresult sim_stream_of(CUstream handle, sim_context *current, sim_stream **out);
 /* Appends an operation, or a node to the graph that the stream captures. Takes a copy; `at` may be NULL. */

@@ -12,13 +12,32 @@ typedef struct sim_own {
 static pthread_key_t own_key;
 static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 
+/* It has ended, and its work, too. Whoever is at it in the list goes on to the next. */
+static void leave_context(sim_stream *stream)
+{
+    for (sim_stream **link = &stream->context->streams; *link != NULL; link = &(*link)->sibling) {
+        if (*link == stream) {
+            *link = stream->sibling;
+            return;
+        }
+    }
+}
+
+void sim_stream_end(sim_stream *stream)
+{
+    stream->base.alive = false;
+    pthread_cond_broadcast(&stream->work);
+    if (!stream->started) {
+        leave_context(stream);
+    }
+}
+
 static void own_end(void *list)
 {
     sim_lock();
     for (sim_own *own = list, *next; own != NULL; own = next) {
         next = own->next;
-        own->stream->base.alive = false;
-        pthread_cond_broadcast(&own->stream->work);
+        sim_stream_end(own->stream);
         free(own);
     }
     sim_unlock(CUDA_SUCCESS);
@@ -243,6 +262,7 @@ static void *work(void *data)
         pthread_cond_broadcast(&sim.progress);
     }
     stream->started = false;
+    leave_context(stream);
     sim_unlock(CUDA_SUCCESS);
     return NULL;
 }
@@ -341,8 +361,7 @@ CUresult cuStreamDestroy(CUstream handle)
         return sim_unlock(CUDA_ERROR_INVALID_HANDLE);
     }
     sim_capture_invalidate(stream);
-    stream->base.alive = false;
-    pthread_cond_broadcast(&stream->work);
+    sim_stream_end(stream);
     return sim_unlock((CUresult)stream->context->sticky);
 }
 
