@@ -31,6 +31,15 @@ PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure);
 /* Once a process: reports failures that were never retrieved to sys.unraisablehook. */
 void usmpy_errors_start(void);
 
+/* Gives the pending exception this cause, as `raise ... from` does. */
+void usmpy_set_cause(USM_TAKES PyObject *cause);
+
+/*
+ * The pending exception is of another library's code: makes it a BufferError of one sentence, "WHAT of TYPE
+ * failed: ...", whose cause it is. What is no Exception stays, as does a MemoryError.
+ */
+void usmpy_chain_foreign(const char *what, PyObject *x);
+
 /* Turns the pending exception into the failure of a task: USM_FAILED, or USM_MEMORY. GIL held. */
 usm_status usmpy_capture_exception(usm_error *error);
 

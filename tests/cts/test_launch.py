@@ -404,6 +404,25 @@ class Interrupted:
         raise self.error
 
 
+class FailsToExport:
+    """A scalar of another library."""
+
+    ndim = 0
+
+    def __init__(self, error):
+        self.error = error
+
+    def __dlpack__(self, **options):
+        raise self.error
+
+
+def test_an_argument_that_cannot_be_exported_is_named_and_has_the_cause(queue, program):
+    error = LookupError("mine")
+    with pytest.raises(BufferError, match=r"^argument 1 \(\w+\) of .*LookupError: mine$") as caught:
+        program.put_int32[1](zeros(queue, 1), FailsToExport(error))
+    assert caught.value.__cause__ is error
+
+
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError, LookupError])
 def test_errors_of_the_argument_are_its_own(queue, program, kind):
     error = kind("mine")

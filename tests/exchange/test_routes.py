@@ -171,14 +171,51 @@ class Failing(TableMixin):
         raise self.error
 
 
-@pytest.mark.parametrize(
-    "error", [BufferError("no"), TypeError("keyword max_version"), KeyError(3), KeyboardInterrupt()], ids=repr
-)
-def test_a_table_function_that_fails_propagates_its_exception(error):
-    x = Failing(error)
-    with pytest.raises(type(error)) as raised:
+class Wordless(ValueError):
+    def __str__(self):
+        raise ZeroDivisionError
+
+
+CHAINED = [
+    (BufferError("no"), "BufferError: no"),
+    (TypeError("unexpected keyword argument"), "TypeError: unexpected keyword argument"),
+    (ValueError("max_version"), "ValueError: max_version"),
+    (AttributeError("__dlpack__"), "AttributeError: __dlpack__"),
+    (KeyError(3), "KeyError: 3"),
+    (RuntimeError("no storage\nframe 1\nframe 2"), "RuntimeError: no storage"),
+    (NotImplementedError(), "NotImplementedError"),
+    (Wordless(), "Wordless"),
+    (type("E" * 900, (TypeError,), {})("keyword " * 900), None),
+]
+UNCHANGED = [KeyboardInterrupt(), SystemExit(3), GeneratorExit(), MemoryError()]
+
+
+def check_error_of_producer(x, error, words):
+    """It is the cause of a BufferError of one sentence, or comes unchanged."""
+    with pytest.raises(BaseException) as raised:
         usmpy.from_dlpack(x)
-    assert raised.value is error
+    if words == "unchanged":
+        assert raised.value is error
+    else:
+        assert type(raised.value) is BufferError
+        assert raised.value.__cause__ is error
+        text = str(raised.value)
+        assert len(text) <= 400
+        assert len(text.splitlines()) == 1
+        assert words is None or text.endswith(f" failed: {words}")
+
+
+errors_of_producers = pytest.mark.parametrize(
+    ("error", "words"),
+    [*CHAINED, *((error, "unchanged") for error in UNCHANGED)],
+    ids=lambda value: type(value).__name__[:20] if isinstance(value, BaseException) else "",
+)
+
+
+@errors_of_producers
+def test_an_error_of_a_table_function_is_told_in_a_sentence(error, words):
+    x = Failing(error)
+    check_error_of_producer(x, error, words)
     assert x.routes == ["table"]  # and no other way is tried
 
 
@@ -398,9 +435,9 @@ def test_of_compiled_code_words_and_traceback_tell_whether_it_ran(message, trace
         assert usmpy.from_dlpack(Compiled()).shape == (3,)
         assert len(calls) == 2
     else:
-        with pytest.raises(TypeError) as raised:
+        with pytest.raises(BufferError) as raised:
             usmpy.from_dlpack(Compiled())
-        assert raised.value is error
+        assert raised.value.__cause__ is error
         assert len(calls) == 1
 
 
@@ -423,7 +460,7 @@ def wrong_inner_call():
         lambda: Producer.__dlpack__(),
     ],
 )
-def test_a_type_error_of_the_body_propagates_after_one_call(body):
+def test_a_type_error_of_the_body_is_the_cause_after_one_call(body):
     calls = []
 
     class Broken:
@@ -432,25 +469,14 @@ def test_a_type_error_of_the_body_propagates_after_one_call(body):
             return body()
 
     for _ in range(2):
-        with pytest.raises(TypeError):
+        with pytest.raises(BufferError) as raised:
             usmpy.from_dlpack(Broken())
+        assert type(raised.value.__cause__) is TypeError
     assert calls == [{"max_version": (1, 3)}] * 2
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        TypeError("unexpected keyword argument"),
-        BufferError("no"),
-        ValueError("max_version"),
-        AttributeError("__dlpack__"),
-        KeyboardInterrupt(),
-        SystemExit(3),
-        type("Own", (TypeError,), {})("keyword"),
-    ],
-    ids=repr,
-)
-def test_any_other_exception_is_the_same_object_after_one_call(error):
+@errors_of_producers
+def test_an_error_of_dlpack_is_told_in_a_sentence_after_one_call(error, words):
     calls = []
 
     class Broken:
@@ -458,20 +484,41 @@ def test_any_other_exception_is_the_same_object_after_one_call(error):
             calls.append(keywords)
             raise error
 
-    with pytest.raises(type(error)) as raised:
-        usmpy.from_dlpack(Broken())
-    assert raised.value is error
+    check_error_of_producer(Broken(), error, words)
     assert len(calls) == 1
 
 
-def test_an_error_of_the_legacy_call_propagates():
+@errors_of_producers
+def test_an_error_of_a_legacy_call_is_told_in_a_sentence(error, words):
     class Old:
         def __dlpack__(self, stream=None):
-            raise ZeroDivisionError
+            raise error
 
     for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            usmpy.from_dlpack(Old())
+        check_error_of_producer(Old(), error, words)
+
+
+@errors_of_producers
+def test_an_error_of_dlpack_device_is_told_in_a_sentence(error, words):
+    class Broken(Producer):
+        def __dlpack_device__(self):
+            raise error
+
+    check_error_of_producer(Broken(lambda: Tensor().capsule()), error, words)
+
+
+@errors_of_producers
+def test_an_error_of_a_method_of_the_instance_is_told_in_a_sentence(error, words):
+    class Proxy:
+        def __getattr__(self, name):
+            if name != "__dlpack__":
+                raise AttributeError(name)
+            return self.fail
+
+        def fail(self, **keywords):
+            raise error
+
+    check_error_of_producer(Proxy(), error, words)
 
 
 def test_proxies_that_forward_attributes_are_taken():

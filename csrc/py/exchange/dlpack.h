@@ -98,6 +98,8 @@ int usmpy_ask_stream_of(usmpy_stream_of *stream_of, usm_device *device, usmpy_or
  * stream; `queue` is where the first use is expected.
  */
 void usmpy_attach_stream(usmpy_array *array, usm_queue *queue, const usmpy_origin *origin);
+/* After a function of the type's exchange table has failed: the exception for it, and for its own. */
+void usmpy_table_failed(PyObject *x);
 /* The stream of the producer of a table's tensor. 0 or -1. */
 int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *api, const DLTensor *tensor,
                     usmpy_origin *origin);

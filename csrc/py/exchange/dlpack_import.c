@@ -6,6 +6,7 @@
 #include "native.h"
 #include "py/args.h"
 #include "py/deferred.h"
+#include "py/errors.h"
 #include "py/lock.h"
 #include "stream.h"
 
@@ -114,8 +115,13 @@ static bool arguments_did_not_bind(void)
     return refused;
 }
 
-/* Calls x.__dlpack__(stream=..., max_version=...); NULL arguments are omitted. `method` may be NULL. */
-static PyObject *call(usmpy_state *state, PyObject *x, PyObject *method, PyObject *stream, bool versioned)
+/*
+ * Calls x.__dlpack__(stream=..., max_version=...); NULL arguments are omitted. `method` may be NULL.
+ * *unbound: whether the arguments did not bind, and the exception is that; NULL: the caller has no other
+ * arguments. Any other exception of the call is chained, and one of looking the method up stays.
+ */
+static PyObject *call(usmpy_state *state, PyObject *x, PyObject *method, PyObject *stream, bool versioned,
+                      bool *unbound)
 {
     PyObject *args[4] = {NULL, x, stream, state->consumer_version}, *kwnames = state->stream_kwnames;
     if (USM_LIKELY(stream == NULL)) {
@@ -124,10 +130,28 @@ static PyObject *call(usmpy_state *state, PyObject *x, PyObject *method, PyObjec
     } else if (!versioned) {
         kwnames = state->stream_kwname;
     }
-    size_t flags = 1 | PY_VECTORCALL_ARGUMENTS_OFFSET;
-    return USM_LIKELY(method != NULL)
-               ? PyObject_Vectorcall(method, args + 1, flags, kwnames)
-               : PyObject_VectorcallMethod(state->names[USMPY___dlpack__], args + 1, flags, kwnames);
+    PyObject *capsule, *bound = NULL;
+    if (USM_LIKELY(method != NULL)) {
+        capsule = PyObject_Vectorcall(method, args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+    } else {
+        bound = PyObject_GetAttr(x, state->names[USMPY___dlpack__]);
+        capsule = bound == NULL
+                      ? NULL
+                      : PyObject_Vectorcall(bound, args + 2, PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+    }
+    if (USM_UNLIKELY(capsule == NULL)) {
+        bool called = method != NULL || bound != NULL;
+        bool again =
+            called && unbound != NULL && PyErr_ExceptionMatches(PyExc_TypeError) && arguments_did_not_bind();
+        if (called && !again) {
+            usmpy_chain_foreign("__dlpack__", x);
+        }
+        if (unbound != NULL) {
+            *unbound = again;
+        }
+    }
+    Py_XDECREF(bound);
+    return capsule;
 }
 
 /*
@@ -138,27 +162,25 @@ static PyObject *ask_capsule(usmpy_state *state, PyObject *x, const usmpy_type_e
                              usmpy_origin *origin)
 {
     PyObject *capsule;
+    bool unbound;
     if (entry->route != USMPY_ROUTE_LEGACY) {
-        capsule = call(state, x, entry->method, stream, true);
-        if (USM_LIKELY(capsule != NULL)) {
+        capsule = call(state, x, entry->method, stream, true, &unbound);
+        if (USM_LIKELY(capsule != NULL) || !unbound) {
             return capsule;
-        }
-        if (!PyErr_ExceptionMatches(PyExc_TypeError) || !arguments_did_not_bind()) {
-            return NULL;
         }
         PyErr_Clear();
         usmpy_type_learn(state, Py_TYPE(x), USMPY_ROUTE_LEGACY, USMPY_WHERE_UNKNOWN);
     }
     if (stream != NULL) {
-        capsule = call(state, x, NULL, stream, false);
-        if (capsule != NULL || !PyErr_ExceptionMatches(PyExc_TypeError) || !arguments_did_not_bind()) {
+        capsule = call(state, x, NULL, stream, false, &unbound);
+        if (capsule != NULL || !unbound) {
             return capsule;
         }
         PyErr_Clear();
         *origin = (usmpy_origin){
             .stream = USM_STREAM_LEGACY}; /* the stream that a producer assumes without the argument */
     }
-    return call(state, x, NULL, NULL, false);
+    return call(state, x, NULL, NULL, false, NULL);
 }
 
 static usmpy_array *through_method(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
@@ -284,10 +306,7 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
     getter requires_grad = entry->requires_grad; /* a function, alive as long as its type */
     usmpy_tensor tensor = {NULL, NULL};
     if (USM_UNLIKELY(api->managed_tensor_from_py_object_no_sync(x, &tensor.versioned) != 0)) {
-        if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without an exception",
-                         Py_TYPE(x)->tp_name);
-        }
+        usmpy_table_failed(x);
         return NULL;
     }
     if (USM_UNLIKELY(tensor.versioned == NULL || tensor.versioned->version.major != 1)) {

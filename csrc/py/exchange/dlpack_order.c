@@ -18,6 +18,7 @@ static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
     PyObject *pair = PyObject_CallNoArgs(method);
     Py_DECREF(method);
     if (pair == NULL) {
+        usmpy_chain_foreign("__dlpack_device__", x);
         return -1;
     }
     int64_t values[2];
@@ -129,16 +130,23 @@ void usmpy_attach_stream(usmpy_array *array, usm_queue *queue, const usmpy_origi
     }
 }
 
+void usmpy_table_failed(PyObject *x)
+{
+    if (PyErr_Occurred()) {
+        usmpy_chain_foreign("the exchange table", x);
+    } else {
+        PyErr_Format(PyExc_BufferError, "the exchange table of %.80s failed without an exception",
+                     Py_TYPE(x)->tp_name);
+    }
+}
+
 /* The stream that a table names for the device; NULL stands for the legacy default stream. 0 or -1. */
 static int table_stream(PyObject *x, const DLPackExchangeAPI *api, const usm_device *device, void **stream)
 {
     *stream = NULL;
     if (USM_UNLIKELY(api->current_work_stream((DLDeviceType)device->info.dlpack_type, device->info.dlpack_id,
                                               stream) != 0)) {
-        if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without an exception",
-                         Py_TYPE(x)->tp_name);
-        }
+        usmpy_table_failed(x);
         return -1;
     }
     *stream = *stream == NULL ? USM_STREAM_LEGACY : *stream;

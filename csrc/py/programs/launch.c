@@ -27,9 +27,14 @@ static void add_name(usmpy_state *state, const usm_kernel *kernel, size_t i)
         PyErr_Restore(type, value, traceback);
         return;
     }
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *cause = PyException_GetCause(value);
     const char *name = kernel->parameters[i].name;
     PyErr_Format(type, "argument %zu (%s) of %s: %S", i, name != NULL ? name : "unnamed", kernel->name,
-                 value != NULL ? value : Py_None);
+                 value);
+    if (cause != NULL) {
+        usmpy_set_cause(cause);
+    }
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(traceback);
