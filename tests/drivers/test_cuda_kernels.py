@@ -1,5 +1,6 @@
 """The built-in kernels on CUDA: every cast, and memory that is not aligned."""
 
+import functools
 import runpy
 import struct
 from pathlib import Path
@@ -56,9 +57,16 @@ def test_casts_are_the_host_s(source):
 # as any program is.
 
 
+@functools.cache
+def texts():
+    return runpy.run_path(str(ROOT / "csrc" / "kernels" / "tools" / "embed.py"))["ptx_texts"]()
+
+
+@functools.cache
 def ptx(*names):
-    texts = runpy.run_path(str(ROOT / "csrc" / "kernels" / "tools" / "embed.py"))["ptx_texts"]()
-    return usmpy.Program("".join(texts[name] for name in names), device=DEVICE, language="ptx")
+    """The kernel named last, in a program of these texts."""
+    source = "".join(texts()[name] for name in names)
+    return usmpy.Program(source, device=DEVICE, language="ptx")[names[-1]]
 
 
 def axes(shape, dst, src):
@@ -71,7 +79,7 @@ def axes(shape, dst, src):
 )
 @pytest.mark.parametrize("offset", [1, 2, 3, 8])
 def test_casts_of_memory_that_is_not_aligned(target, source, offset):
-    kernel = ptx("head", f"cast {target} {source}", "usm_cast_unaligned")["usm_cast_unaligned"]
+    kernel = ptx("head", f"cast {target} {source}", "usm_cast_unaligned")
     values = np.arange(-10, 25).reshape(5, 7).astype(source)
     src, dst = np.zeros(2000, "u1"), usmpy.zeros(2000, dtype="uint8", device=DEVICE)
     src[offset : offset + values.nbytes] = np.frombuffer(values.tobytes(), "u1")
@@ -90,7 +98,7 @@ def test_casts_of_memory_that_is_not_aligned(target, source, offset):
 def test_fills_of_memory_that_is_not_aligned(size, offset):
     dst, pattern = usmpy.zeros(500, dtype="uint8", device=DEVICE), bytes(range(1, 17))
     given = pattern[:size] + bytes(16 - size)
-    ptx("head", "usm_fill_any")["usm_fill_any"][64](dst[offset:], given, size, 7 * size).wait()
+    ptx("head", "usm_fill_any")[64](dst[offset:], given, size, 7 * size).wait()
     out = dst.asnumpy()
     assert out[offset : offset + 7 * size].tobytes() == pattern[:size] * 7
     assert not out[:offset].any()
