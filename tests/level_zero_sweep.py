@@ -1,6 +1,7 @@
 """Makes each call of the software Level Zero driver fail in turn; run by test_level_zero_failures.py.
 
     python tests/level_zero_sweep.py work 0x70000003     the functions of work, one call at a time
+    python tests/level_zero_sweep.py work 0x70000003 1   the same, the first and the odd ones (0: even)
     python tests/level_zero_sweep.py without 0x78000003  the same, all calls of one function
     python tests/level_zero_sweep.py ends 0x7ffffffe     those that give something back, one call at a time
 
@@ -113,7 +114,7 @@ def attempt(device, sent):
     return None
 
 
-def main(which, code):
+def main(which, code, turn=None):
     sim = ctypes.CDLL(os.environ["ZE_ENABLE_ALT_DRIVERS"])
     sim.zesimFail.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32]
     sim.zesimCalls.restype = sim.zesimLive.restype = ctypes.c_int64
@@ -162,7 +163,8 @@ def main(which, code):
     settle()
     most = {name: min(calls(name) - first[name], MOST) for name in chosen}
     once = 1 if which != "without" else 1 << 40
-    tries = [(name, n) for name in chosen for n in range(1, (most[name] if once == 1 else 1) + 1)]
+    numbers = {name: range(1, (most[name] if once == 1 else 1) + 1) for name in chosen}
+    tries = [(name, n) for name in chosen for n in numbers[name] if n == 1 or turn in (None, n % 2)]
     for name, n in tries:
         begin = calls(name)
         assert sim.zesimFail(name.encode(), n, once, code) == 0
@@ -192,4 +194,4 @@ def main(which, code):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2], 0))
+    main(sys.argv[1], *(int(argument, 0) for argument in sys.argv[2:]))

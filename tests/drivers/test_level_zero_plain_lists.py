@@ -325,10 +325,10 @@ def test_a_device_that_is_lost_in_the_middle(tmp_path):
     check(tmp_path, script, **PLAIN)
 
 
-@pytest.mark.parametrize(("which", "code"), [("work", "0x7ffffffe"), ("without", "0x78000003")])
-def test_each_call_fails_in_turn(tmp_path, which, code):
+@pytest.mark.parametrize("arguments", [("work", "0x7ffffffe", "1"), ("without", "0x78000003")], ids="-".join)
+def test_each_call_fails_in_turn(tmp_path, arguments):
     report = tmp_path / "report"
-    done = level_zero_processes.alone([SWEEP, which, code], report, **PLAIN)
+    done = level_zero_processes.alone([SWEEP, *arguments], report, **PLAIN)
     assert done.returncode == 0, done.stdout
     assert "misuse" not in done.stdout, done.stdout
     counts = level_zero_processes.left_behind(report)
