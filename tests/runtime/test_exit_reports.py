@@ -298,9 +298,8 @@ def lines_until(process, words):
     raise AssertionError(text)
 
 
-@pytest.mark.parametrize("waits", [True, False])
-def test_the_process_says_what_it_waits_for_and_how_to_leave(waits):
-    process = start(
+def never_ending(waits):
+    return start(
         f"""
         signal.signal(signal.SIGINT, signal.default_int_handler)
         q = usmpy.Queue("host")
@@ -311,6 +310,19 @@ def test_the_process_says_what_it_waits_for_and_how_to_leave(waits):
             q.wait()
         """
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patient():
+    """A process that says after five seconds what it waits for. It begins before the other tests do."""
+    with never_ending(False) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_the_process_says_what_it_waits_for_and_how_to_leave(patient, waits):
+    process = never_ending(True) if waits else patient
     assert process.stdout.readline() == "ready\n"
     if waits:
         until_asleep(process.pid)
