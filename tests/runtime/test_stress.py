@@ -12,7 +12,7 @@ import pytest
 
 import usmpy
 
-SECONDS = 2.0
+SECONDS = 1.0
 HANG = 120
 
 
