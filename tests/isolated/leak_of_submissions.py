@@ -1,4 +1,4 @@
-"""100,000 submissions and 10,000 queues: memory and the counts of live objects stay flat."""
+"""50,000 submissions and 5,000 queues: memory and the counts of live objects stay flat."""
 
 import contextlib
 import gc
@@ -74,10 +74,10 @@ def settled():
 
 
 for work, warm, n in (
-    (submissions, 5_000, 100_000),
-    (queues, 1_000, 10_000),
+    (submissions, 5_000, 50_000),
+    (queues, 1_000, 5_000),
     (failures, 500, 5_000),
-    (arrays, 500, 10_000),
+    (arrays, 500, 5_000),
 ):
     work(warm)
     counts = settled()

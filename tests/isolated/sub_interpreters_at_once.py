@@ -61,8 +61,8 @@ for gil in GILS:
     stop.clear()
     worker = threading.Thread(target=work)
     worker.start()
-    # 32, born and ended by eight threads at once; and eight that live at the same time.
-    at_once(8, lambda i, gil=gil: [once(gil, WORK.format(n=i)) for _ in range(4)])
+    # 16, born and ended by eight threads at once; and eight that live at the same time.
+    at_once(8, lambda i, gil=gil: [once(gil, WORK.format(n=i)) for _ in range(2)])
     interpreters = [create(gil) for _ in range(8)]
     at_once(8, lambda i, some=interpreters: run(some[i], WORK.format(n=i)))
     at_once(8, lambda i, some=interpreters: run(some[i], WORK.format(n=i + 8)))
