@@ -225,7 +225,7 @@ ALL_FILES = bool(os.environ.get("USMPY_TEST_ALL_FILES"))
 if ALL_FILES:
     PLACEMENT = SECOND = None
 
-# In this order: CUDA's device draws the third that PoCL does, not that of Level Zero's.
+# In this order the first devices of the four drivers draw different quarters of the cases.
 BACKENDS = [
     Backend("host", host, EVERY_PROCESSOR | {"system-usm", "shares", "host"}),
     Backend(
@@ -236,6 +236,7 @@ BACKENDS = [
     ),
     Backend("opencl-intel", opencl(INTEL), EVERY_PROCESSOR | {"system-usm", "shares"}),
     Backend("opencl-pocl", opencl("PoCL", *POCL), EVERY_PROCESSOR),
+    Backend(CUDA_NAME, cuda(0), frozenset({"host-task", "shares", "streams"}), CUDA),
     Backend("level-zero-sim", level_zero(0), LEVEL_ZERO_TAGS, LEVEL_ZERO, slow=SLOW),
     Backend(
         "level-zero-sim-part",
@@ -244,7 +245,6 @@ BACKENDS = [
         LEVEL_ZERO,
         files=PLACEMENT,
     ),
-    Backend(CUDA_NAME, cuda(0), frozenset({"host-task", "shares", "streams"}), CUDA),
     Backend("level-zero-sim-second", level_zero(1), LEVEL_ZERO_TAGS, LEVEL_ZERO, files=SECOND),
     Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm", "shares"}, MINIMAL, files=PLACEMENT),
 ]
@@ -287,16 +287,20 @@ def takes(backend: Backend, number: int, of: int) -> bool:
     return (place + number) % of == 0
 
 
-def drawn(backend: Backend, cases: list, turn: int = 0) -> list:
-    """A third of the cases, another on the next device or turn; all of them on the host, or on one alone."""
+def drawn(backend: Backend, cases: list, turn: int = 0, of: int = 4) -> list:
+    """A quarter (`of`) of the cases, another on the next device or turn; all on the host, or on one alone.
+
+    A device whose compiler builds each built-in kernel is alone, and takes a third.
+    """
     alone = len(BACKENDS) == 1 and "builds" not in backend.tags
     if backend.name == "host" or alone or ALL_FILES:
         return cases
-    return [case for number, case in enumerate(cases) if takes(backend, number + turn, 3)]
+    of = 3 if "builds" in backend.tags else of
+    return [case for number, case in enumerate(cases) if takes(backend, number + turn, of)]
 
 
-def takes_a_third(backend: Backend, file: str) -> bool:
-    """Whether this device takes a third of the cases of each test of this file.
+def takes_a_part(backend: Backend, file: str) -> bool:
+    """Whether this device takes a part of the cases of each test of this file.
 
     The cases of a test differ in types, shapes, values or arguments, which code reads that the devices share.
     Where it matters which device it is, the first one of a driver takes all cases.

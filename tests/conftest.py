@@ -6,6 +6,7 @@ import collections
 import functools
 import gc
 import importlib.util
+import inspect
 import os
 import pathlib
 import sys
@@ -20,7 +21,7 @@ import level_zero_drivers  # (the same)
 import opencl_drivers  # noqa: F401 (makes the drivers visible to loaders)
 import pytest
 import quick
-from backends import BACKENDS, LEFT_OUT, Absent, Backend, drawn, takes_a_third
+from backends import BACKENDS, LEFT_OUT, SLOW, Absent, Backend, drawn, takes_a_part
 
 import usmpy
 from usmpy import _core
@@ -153,17 +154,32 @@ def pytest_collection_modifyitems(items):
 
 
 def drawn_items(items):
-    """The cases that each device takes, of the folders in THINNED: of tests with few cases, all."""
-    cases = collections.defaultdict(list)
-    for item in items:
+    """The cases that each device takes, of the folders in THINNED: of tests with few cases, all.
+
+    In files that build programs in nearly each test, for code that all devices share, it takes a third of the
+    tests, and those that draw their own cases (they have a parameter `backend`).
+    """
+
+    def device_of(item):
         backend = getattr(item, "callspec", None) and item.callspec.params.get("backend")
-        thinned = isinstance(backend, Backend) and item.path.parent.name in THINNED
-        if thinned and takes_a_third(backend, item.path.stem):
+        return backend if isinstance(backend, Backend) and item.path.parent.name in THINNED else None
+
+    def builds(item):
+        return item.path.stem in SLOW and "backend" not in inspect.signature(item.function).parameters
+
+    thinned = [item for item in items if device_of(item) and takes_a_part(device_of(item), item.path.stem)]
+    tests, cases, left_out = collections.defaultdict(dict), collections.defaultdict(list), set()
+    for item in filter(builds, thinned):
+        tests[item.path].setdefault(item.originalname, len(tests[item.path]))
+    for item in thinned:
+        backend, numbers = device_of(item), tests[item.path]
+        if len(numbers) > 3 and builds(item) and not drawn(backend, [item], numbers[item.originalname], of=3):
+            left_out.add(item)
+        else:
             cases[backend.name, item.path, item.originalname].append((backend, item))
-    left_out = set()
     for own in cases.values():
         backend, of_test = own[0][0], [item for _, item in own]
-        left_out.update(set(of_test).difference(drawn(backend, of_test)) if len(own) > 2 else ())
+        left_out.update(set(of_test).difference(drawn(backend, of_test)) if len(own) > 3 else ())
     return [item for item in items if item not in left_out]
 
 

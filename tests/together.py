@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Callable, Iterable
 
 import pytest
-from backends import drawn, takes_a_third
+from backends import drawn, takes_a_part
 
 
 def together(names: str, cases: Iterable, *, thin: bool = False) -> Callable:
@@ -33,7 +33,7 @@ def together(names: str, cases: Iterable, *, thin: bool = False) -> Callable:
             chosen, wrong, skipped = cases, [], []
             if thin:
                 backend = fixtures.pop("backend") if adds else fixtures["backend"]
-                chosen = drawn(backend, cases) if takes_a_third(backend, file) else cases
+                chosen = drawn(backend, cases) if takes_a_part(backend, file) else cases
             for case in chosen:
                 values = dict(zip(own, case if len(own) > 1 else [case], strict=True))
                 try:

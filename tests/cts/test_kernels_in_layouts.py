@@ -1,6 +1,7 @@
 """ElementwiseKernel, ReductionKernel and ScanKernel against NumPy, in random shapes and memory layouts."""
 
 import numpy as np
+from backends import drawn
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from layouts import Views
@@ -9,13 +10,18 @@ from standard_calls import random_calls, source
 import usmpy
 
 # Each type is a program of its own; sums of 64 bits wrap in C as in NumPy.
-FEW = ["bool", "int8", "uint32", "int64"]
+TYPES = ["bool", "int8", "uint32", "int64"]
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5)
 
 
 def seen(x, queue):
     """(the array of NumPy, ours) of one drawn layout."""
     return x.seen(Views, x.base.copy()), x.seen(usmpy, usmpy.asarray(x.base, queue=queue, copy=True))
+
+
+def type_of(draw, backend):
+    """All of them on the host, another one on each other device."""
+    return draw(st.sampled_from(drawn(backend, TYPES)))
 
 
 def wide(array):
@@ -27,7 +33,7 @@ def test_elements(backend, device, queue):
 
     @random_calls(backend, device, few=10)
     def check(draw):
-        dtype = draw(st.sampled_from(FEW))
+        dtype = type_of(draw, backend)
         a, x = seen(source(draw, SHAPES, [dtype]), queue)
         shape = draw(hnp.broadcastable_shapes(a.shape, max_dims=4, min_side=0, max_side=5))
         b, y = seen(source(draw, shape, [dtype]), queue)
@@ -45,7 +51,7 @@ def test_reductions(backend, device, queue, built_soon):
 
     @random_calls(backend, device, few=10)
     def check(draw):
-        a, x = seen(source(draw, SHAPES, [draw(st.sampled_from(FEW))]), queue)
+        a, x = seen(source(draw, SHAPES, [type_of(draw, backend)]), queue)
         axes = tuple(d for d in range(a.ndim) if draw(st.booleans()))
         kept = tuple(d for d in range(a.ndim) if d not in axes)
         keepdims = draw(st.booleans())
@@ -67,7 +73,7 @@ def test_scans(backend, device, queue, built_soon):
 
     @random_calls(backend, device, few=10)
     def check(draw):
-        a, x = seen(source(draw, SHAPES, [draw(st.sampled_from(FEW))]), queue)
+        a, x = seen(source(draw, SHAPES, [type_of(draw, backend)]), queue)
         axis = draw(st.integers(-a.ndim, a.ndim - 1))
         result = kernel(x, axis=axis, include_initial=True).asnumpy()
         zeros = np.zeros([1 if d == axis % a.ndim else n for d, n in enumerate(a.shape)], "uint64")
