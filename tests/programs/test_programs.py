@@ -58,8 +58,9 @@ def elsewhere(device):
     return usmpy.Queue(device, context=usmpy.Context(device))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def folder(tmp_path, monkeypatch):
+    """Nothing was built before the test."""
     monkeypatch.setenv("USMPY_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -68,7 +69,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @every_device
-def test_a_program_tells_what_it_is(device):
+def test_a_program_tells_what_it_is(device, folder):
     program = usmpy.Program(ADD, device=device, options="-D X=1")
     assert program.language == "portable"
     assert program.options == "-D X=1"
@@ -324,7 +325,7 @@ def test_the_hint_is_of_the_language():
 
 
 @every_device
-def test_a_file_that_was_included_and_changed_is_read_again(device, tmp_path):
+def test_a_file_that_was_included_and_changed_is_read_again(device, tmp_path, folder):
     header, other = tmp_path / "value.h", tmp_path / "other.h"
     sources = [
         '#include "value.h"\n',
@@ -345,7 +346,7 @@ def test_a_file_that_was_included_and_changed_is_read_again(device, tmp_path):
 
 
 @every_device
-def test_options_reach_the_compiler(device):
+def test_options_reach_the_compiler(device, folder):
     source = "kernel void add(global int *x, int n) { x[get_global_id(0)] = n * N; }"
     with pytest.raises(usmpy.BuildError):
         usmpy.Program(source, device=device)
@@ -571,7 +572,7 @@ def test_programs_of_the_host_have_no_binary():
 
 
 @driver
-def test_a_kept_build_has_its_parameters(device, monkeypatch):
+def test_a_kept_build_has_its_parameters(device, monkeypatch, folder):
     usmpy.Program(ADD, device=elsewhere(device))
     stored = []
     monkeypatch.setattr(cache, "store", lambda *args: stored.append(args))
@@ -599,7 +600,7 @@ def test_a_kept_build_that_was_changed_is_built_anew(device, folder, content):
 
 
 @driver
-def test_a_kept_build_that_the_driver_refuses_is_built_anew(device, monkeypatch):
+def test_a_kept_build_that_the_driver_refuses_is_built_anew(device, monkeypatch, folder):
     monkeypatch.setattr(cache, "load", lambda *_: b"add(int32* x, int32 n)\n\0no binary")
     place = elsewhere(device)
     assert works(usmpy.Program(ADD, device=place), place)
@@ -609,7 +610,7 @@ def test_a_kept_build_that_the_driver_refuses_is_built_anew(device, monkeypatch)
 
 
 @pytest.fixture
-def loads(monkeypatch):
+def loads(monkeypatch, folder):
     """How often a build asked the disk."""
     asked, load = [], cache.load
     monkeypatch.setattr(cache, "load", lambda *args: asked.append(args) or load(*args))
@@ -671,7 +672,7 @@ def test_a_failed_build_is_not_kept(device, loads):
 
 
 @opencl
-def test_threads_that_build_the_same_at_once(device):
+def test_threads_that_build_the_same_at_once(device, folder):
     place = elsewhere(device)
     results = []
 
