@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import cuda_drivers
 import producers
+from asleep import once_asleep
 
 LEGACY, PER_THREAD = 1, 2
 CUDA, CUDA_HOST, CUDA_MANAGED = 2, 3, 13
@@ -41,7 +42,7 @@ class Driver:
         self.library.cudasim_calls.restype = ctypes.c_longlong
         self.library.cudasim_misuse.restype = ctypes.c_char_p
         self.call("cuInit", 0)
-        self.contexts = []
+        self.contexts, self.semaphores = [], []
         count = ctypes.c_int()
         self.call("cuDeviceGetCount", ctypes.byref(count))
         for device in range(count.value):
@@ -112,16 +113,27 @@ class Driver:
     def copy(self, stream, to, source, nbytes):
         self.call("cuMemcpyAsync", _u64(to), _u64(source), ctypes.c_size_t(nbytes), _pointer(stream))
 
-    def late(self, stream, seconds):
+    def brief(self, stream, seconds):
         """A kernel of that length."""
         self.call("cuLaunchHostFunc", _pointer(stream), _sleep, _pointer(int(seconds * 1e6)))
+
+    def waiting(self, stream):
+        """The semaphore that a kernel waits for."""
+        semaphore = ctypes.create_string_buffer(64)  # a sem_t is smaller
+        _libc.sem_init(semaphore, 0, 0)
+        self.call("cuLaunchHostFunc", _pointer(stream), ctypes.cast(_libc.sem_wait, _pointer), semaphore)
+        return semaphore
+
+    def late(self, stream):
+        """A kernel that ends once this thread waits for something."""
+        semaphore = self.waiting(stream)
+        self.semaphores.append(semaphore)  # the driver may use it until the end
+        once_asleep(lambda: _libc.sem_post(semaphore))
 
     @contextlib.contextmanager
     def gate(self, stream):
         """A kernel that ends with the block. What waits for it inside never returns."""
-        semaphore = ctypes.create_string_buffer(64)  # a sem_t is smaller
-        _libc.sem_init(semaphore, 0, 0)
-        self.call("cuLaunchHostFunc", _pointer(stream), ctypes.cast(_libc.sem_wait, _pointer), semaphore)
+        semaphore = self.waiting(stream)
         try:
             yield
         finally:
@@ -215,8 +227,8 @@ class Peer:
                 self.streams[device] = self.driver.stream()
         return self.streams[device]
 
-    def array(self, n, byte, *, cls=None, device=0, kind="device", late=0.0):
-        """n bytes, filled in the current stream after a kernel of `late` seconds."""
+    def array(self, n, byte, *, cls=None, device=0, kind="device", late=False):
+        """n bytes, filled in the current stream after a late kernel."""
         with self.driver.on(device):
             address = self.driver.allocate(max(n, 1), kind)
         self.memory.append((address, kind))
@@ -242,12 +254,12 @@ class Array:
     def stream(self):
         return self.peer.stream(self.device)
 
-    def fill(self, byte, late=0.0):
+    def fill(self, byte, late=False):
         """In the library's current stream; returns at once."""
         driver = self.peer.driver
         with driver.on(self.device):
             if late:
-                driver.late(self.stream, late)
+                driver.late(self.stream)
             driver.fill(self.stream, self.address, self.n, byte)
 
     def read(self):

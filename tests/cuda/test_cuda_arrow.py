@@ -15,7 +15,6 @@ from cuda_peers import _pointer
 import usmpy
 from usmpy import _core
 
-LATE = 0.2
 N = 100
 
 
@@ -32,13 +31,13 @@ def read_after(driver, whole, stream):
         return ctypes.string_at(out, N)
 
 
-def pending(device, peer, seconds=LATE):
+def pending(device, peer):
     """An int8 array on whose memory a late kernel of the library, then ours, are pending."""
     queue = usmpy.Queue(device)
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     x.wait()
     driver = peer.driver
-    driver.late(peer.stream(), seconds)
+    driver.late(peer.stream())
     queue.wait_for(usmpy.Queue.from_stream(Stream(peer.stream())))
     queue.fill(x, 7)
     return x
@@ -96,7 +95,7 @@ def test_the_event_and_the_memory_live_until_the_release(device, driver, peer):
 def test_other_kinds_are_finished(device, peer, kind):
     queue = usmpy.Queue(device)
     x = usmpy.zeros(N, dtype="int8", queue=queue, usm_type=kind)
-    peer.driver.late(peer.stream(), LATE)
+    peer.driver.late(peer.stream())
     queue.wait_for(usmpy.Queue.from_stream(Stream(peer.stream())))
     queue.fill(x, 3)
     pair = x.__arrow_c_device_array__()
@@ -163,7 +162,7 @@ def theirs(peer, byte, late, *, event=True, device=0, kind="device", **fields):
 
 
 def test_an_import_waits_for_the_event_on_the_device(device, driver, peer):
-    exported = theirs(peer, 6, LATE)
+    exported = theirs(peer, 6, True)
     x = usmpy.from_arrow(exported)
     assert driver.is_busy(peer.stream()), "the import waited"
     assert (x.queue, x.data_ptr, x.flags.writable) == (device.queue, exported.address, False)
@@ -175,7 +174,7 @@ def test_an_import_waits_for_the_event_on_the_device(device, driver, peer):
 
 
 def test_every_queue_is_ordered_after_the_event(device, driver, peer):
-    exported = theirs(peer, 6, LATE)
+    exported = theirs(peer, 6, True)
     x = usmpy.from_arrow(exported, device=usmpy.Queue(device, in_order=False))
     y = usmpy.empty(N, dtype="int8", queue=usmpy.Queue(device))
     y.queue.memcpy(y, x)
@@ -185,7 +184,7 @@ def test_every_queue_is_ordered_after_the_event(device, driver, peer):
 
 
 def test_the_event_may_go_once_the_import_returned(device, driver, peer):
-    exported = theirs(peer, 6, LATE)
+    exported = theirs(peer, 6, True)
     x = usmpy.from_arrow(exported)
     driver.call("cuEventDestroy_v2", exported.handle)
     exported.handle.value = 0
@@ -193,7 +192,7 @@ def test_the_event_may_go_once_the_import_returned(device, driver, peer):
 
 
 def test_the_producer_keeps_its_memory_while_work_is_pending(device, driver, peer):
-    exported = theirs(peer, 6, LATE)
+    exported = theirs(peer, 6, True)
     x = usmpy.from_arrow(exported)
     y = usmpy.empty(N, dtype="int8", device=device)
     y.queue.memcpy(y, x)
@@ -209,7 +208,7 @@ def test_the_producer_keeps_its_memory_while_work_is_pending(device, driver, pee
 
 @pytest.mark.parametrize("kind", ["managed", "host"])
 def test_memory_of_other_kinds(device, driver, peer, kind):
-    exported = theirs(peer, 6, LATE, kind=kind)
+    exported = theirs(peer, 6, True, kind=kind)
     x = usmpy.from_arrow(exported)
     assert x.usm_type == {"managed": "shared", "host": "host"}[kind]
     assert x.tolist() == [6] * N
@@ -217,7 +216,7 @@ def test_memory_of_other_kinds(device, driver, peer, kind):
 
 
 def test_without_an_event_the_data_are_finished(device, driver, peer):
-    exported = theirs(peer, 6, 0.0, event=False)
+    exported = theirs(peer, 6, False, event=False)
     driver.synchronize(peer.stream())
     waits = driver.calls("cuStreamWaitEvent")
     assert usmpy.from_arrow(exported).data_ptr == exported.address
@@ -240,7 +239,7 @@ def test_bad_events_and_devices(device, driver, peer):
         ({"where": (2, 7)}, r"kDLCUDA \(2\), id 7"),
         ({"where": (2, -1)}, r"kDLCUDA \(2\), id -1"),
     ):
-        exported = theirs(peer, 6, 0.0, event=False, where=fields.pop("where", (2, 0)))
+        exported = theirs(peer, 6, False, event=False, where=fields.pop("where", (2, 0)))
         for name, value in fields.items():
             setattr(exported.top, name, value)
         with pytest.raises(BufferError, match=match):
@@ -252,7 +251,7 @@ def test_bad_events_and_devices(device, driver, peer):
 
 def test_memory_of_another_device_or_of_the_host_is_refused(device, driver, peer):
     if len(usmpy.get_devices("cuda")) > 1:
-        exported = theirs(peer, 6, 0.0, event=False, device=1, where=(2, 0))
+        exported = theirs(peer, 6, False, event=False, device=1, where=(2, 0))
         with pytest.raises(BufferError, match=r"on device 1|cannot use in place"):
             usmpy.from_arrow(exported)
     plain = ctypes.create_string_buffer(N)
@@ -263,14 +262,14 @@ def test_memory_of_another_device_or_of_the_host_is_refused(device, driver, peer
 
 
 def test_more_elements_than_the_allocation_has(device, driver, peer):
-    exported = theirs(peer, 6, 0.0, event=False)
+    exported = theirs(peer, 6, False, event=False)
     exported.top.array.length = 10 * N
     with pytest.raises(BufferError, match=f"of an allocation of {N} bytes"):
         usmpy.from_arrow(exported)
 
 
 def test_the_driver_refuses_the_event(device, driver, peer):
-    exported = theirs(peer, 6, 0.0)
+    exported = theirs(peer, 6, False)
     with driver.failing("cuStreamWaitEvent", 400), pytest.raises(usmpy.UsmError, match="cuStreamWaitEvent"):
         usmpy.from_arrow(exported)
     gc.collect()
@@ -280,7 +279,7 @@ def test_the_driver_refuses_the_event(device, driver, peer):
 
 @pytest.mark.parametrize("name", ["cuEventCreate", "cuEventRecord"])
 def test_without_an_event_of_the_driver_the_export_waits(device, driver, peer, name):
-    x = pending(device, peer, 0.05)
+    x = pending(device, peer)
     with driver.failing(name, 999 if name == "cuEventRecord" else 2):
         pair = x.__arrow_c_device_array__()
     whole = structure(pair[1])
@@ -290,7 +289,7 @@ def test_without_an_event_of_the_driver_the_export_waits(device, driver, peer, n
 
 
 def test_nulls_on_the_device_cannot_be_counted(device, driver, peer):
-    exported = theirs(peer, 6, 0.0, event=False, validity=b"\xff" * 13)
+    exported = theirs(peer, 6, False, event=False, validity=b"\xff" * 13)
     exported.top.array.null_count = -1
     with pytest.raises(BufferError, match="a bitmap of nulls that nobody has counted"):
         usmpy.from_arrow(exported)

@@ -10,7 +10,6 @@ import pytest
 import usmpy
 
 N = 200
-LATE = 0.2
 WAITS = ("cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize")
 # Owners that tell their stream: by table, by both protocols, by __cuda_array_interface__ alone.
 TELLS = [cuda_peers.Torch, cuda_peers.Cupy, cuda_peers.Interface]
@@ -42,12 +41,12 @@ def queue(device):
 @pytest.mark.parametrize("cls", [*TELLS, WithStream])
 @pytest.mark.parametrize("own", [True, False], ids=["a queue", "the cached queue"])
 def test_the_owners_stream_waits_for_our_work_on_the_device(peer, driver, device, queue, cls, own):
-    theirs = peer.array(N, 1, cls=cls, late=0.02)
+    theirs = peer.array(N, 1, cls=cls, late=True)
     target = queue if own else device.queue
     before = waits(driver)
     with usmpy.borrow(theirs, queue if own else None) as x:
         assert (x.data_ptr, x.queue, x.flags.writable) == (theirs.address, target, True)
-        driver.late(target.native_handle, LATE)
+        driver.late(target.native_handle)
         target.fill(x, 5)
     assert driver.is_busy(target.native_handle)  # no wait on the host
     assert waits(driver) == before
@@ -56,7 +55,7 @@ def test_the_owners_stream_waits_for_our_work_on_the_device(peer, driver, device
 
 @pytest.mark.parametrize("cls", [*TELLS, WithStream, cuda_peers.Dlpack, cuda_peers.Legacy])
 def test_our_work_waits_for_the_owners(peer, queue, cls):
-    theirs = peer.array(N, 3, cls=cls, late=0.1)
+    theirs = peer.array(N, 3, cls=cls, late=True)
     y = usmpy.zeros(N, dtype="int8", queue=queue)
     with usmpy.borrow(theirs, queue) as x:
         queue.memcpy(y, x)
@@ -69,7 +68,7 @@ def test_an_owner_without_a_stream_finds_finished_work(peer, driver, queue, cls)
     theirs = peer.array(N, 1, cls=cls)
     driver.synchronize(theirs.stream)
     with usmpy.borrow(theirs, queue) as x:
-        driver.late(queue.native_handle, 0.05)
+        driver.late(queue.native_handle)
         event = queue.fill(x, 5)
     assert event.done
 
@@ -80,7 +79,7 @@ def test_the_stream_at_the_end_is_asked_for_again(peer, driver, queue):
     driver.synchronize(theirs.stream)
     first = peer.streams.pop(0)
     with usmpy.borrow(theirs, queue) as x:
-        driver.late(queue.native_handle, LATE)
+        driver.late(queue.native_handle)
         queue.fill(x, 5)
     assert theirs.stream != first
     assert theirs.read() == b"\5" * N
@@ -89,7 +88,7 @@ def test_the_stream_at_the_end_is_asked_for_again(peer, driver, queue):
 
 @pytest.mark.parametrize("cls", TELLS)
 def test_a_borrow_without_work_enqueues_nothing(peer, driver, queue, cls):
-    theirs = peer.array(N, 1, cls=cls, late=0.05)
+    theirs = peer.array(N, 1, cls=cls, late=True)
     names = ("cuEventRecord", "cuStreamWaitEvent", *WAITS)
     before = [driver.calls(name) for name in names]
     with usmpy.borrow(theirs, queue):
@@ -116,12 +115,12 @@ def race(driver, peer, queue, theirs, block, borrowed):
     theirs.fill(1)
     if borrowed:
         with usmpy.borrow(theirs, queue) as x:
-            driver.late(queue.native_handle, 0.0005)
+            driver.brief(queue.native_handle, 0.0005)
             queue.memcpy(block, x)
     else:  # the same without the end of a borrow: order at the start alone
         driver.synchronize(theirs.stream)
         x = usmpy.from_dlpack(theirs, device=queue)
-        driver.late(queue.native_handle, 0.0005)
+        driver.brief(queue.native_handle, 0.0005)
         queue.memcpy(block, x)
     theirs.fill(2)  # mutated, freed and written anew: in stream order all of it
     return block.tolist() == [1] * N
@@ -151,12 +150,12 @@ def test_a_loan_to_a_stream_is_in_order_at_both_ends(peer, driver, queue, kind):
     queue.wait()
     stream = peer.stream()
     before = waits(driver)
-    driver.late(queue.native_handle, 0.1)
+    driver.late(queue.native_handle)
     queue.fill(x, 4)
     with x.lend(kind(stream)) as pointer:
         assert pointer == x.data_ptr
         driver.copy(stream, seen.data_ptr, pointer, N)
-        driver.late(stream, 0.1)
+        driver.late(stream)
         driver.fill(stream, pointer, N, 9)
     assert driver.is_busy(stream)
     y = usmpy.zeros(N, dtype="int8", queue=queue)
@@ -172,7 +171,7 @@ def test_a_loan_to_a_stream_is_in_order_at_both_ends(peer, driver, queue, kind):
 def test_a_loan_to_a_default_stream(driver, queue, kind, number):
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.wait()
-    driver.late(queue.native_handle, 0.05)
+    driver.late(queue.native_handle)
     queue.fill(x, 4)
     with x.lend(kind(number)) as pointer:
         driver.fill(number, pointer, N, 9)
@@ -184,7 +183,7 @@ def test_memory_that_was_lent_outlasts_the_loan(peer, driver, queue, device):
     queue.wait()
     address, stream = x.data_ptr, peer.stream()
     with x.lend(stream) as pointer:
-        driver.late(stream, LATE)
+        driver.late(stream)
         driver.fill(stream, pointer, N, 9)
     del x
     others = [usmpy.empty(N, dtype="int8", queue=q) for q in (queue, device.queue) for _ in range(3)]
@@ -202,10 +201,10 @@ def test_a_loan_is_right_a_thousand_times(peer, driver, queue):
     def turn(value, lent):
         if lent:
             with x.lend(stream) as pointer:
-                driver.late(stream, 0.0005)
+                driver.brief(stream, 0.0005)
                 driver.fill(stream, pointer, N, value)
         else:
-            driver.late(stream, 0.0005)
+            driver.brief(stream, 0.0005)
             driver.fill(stream, x.data_ptr, N, value)
         queue.memcpy(y, x)
         return y.tolist() == [value] * N
@@ -216,7 +215,7 @@ def test_a_loan_is_right_a_thousand_times(peer, driver, queue):
 
 def test_lend_of_an_import_is_ordered_after_its_producer(peer, driver, queue):
     """An array of one library is lent to a stream of another, without a use of ours in between."""
-    theirs = peer.array(N, 6, cls=cuda_peers.Torch, late=0.1)
+    theirs = peer.array(N, 6, cls=cuda_peers.Torch, late=True)
     x = usmpy.from_dlpack(theirs)
     out = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.wait()
@@ -235,7 +234,7 @@ def test_a_loan_of_read_only_memory_waits_for_its_writers(peer, driver, queue):
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     shown = usmpy.broadcast_to(x, (2, N))
     queue.wait()
-    driver.late(queue.native_handle, 0.05)
+    driver.late(queue.native_handle)
     queue.fill(x, 4)
     host = ctypes.create_string_buffer(N)
     stream = peer.stream()

@@ -12,7 +12,6 @@ from c_api import READ, READ_WRITE, accesses
 import usmpy
 
 N = 200
-LATE = 0.2
 
 
 @pytest.fixture
@@ -29,11 +28,11 @@ def test_foreign_work_is_ordered_between_earlier_and_later_work(api, driver, dev
     x = usmpy.zeros(N, dtype="uint8", queue=queue)
     other = usmpy.Queue(device)
     stream = api.queue_native(queue)
-    driver.late(other.native_handle, LATE)
+    driver.late(other.native_handle)
     other.fill(x, 1)  # late, in another stream
     assert api.queue_begin(queue, *accesses((x, READ_WRITE))) == 0
     assert driver.is_busy(other.native_handle)  # no wait on the host
-    driver.late(stream, LATE)
+    driver.late(stream)
     driver.fill(stream, x.data_ptr, N // 2, 2)
     event = api.queue_end(queue, *accesses((x, READ_WRITE)))
     assert not event.done
@@ -47,7 +46,7 @@ def test_the_arrays_live_until_the_work_has_ended(api, driver, queue):
     x = usmpy.zeros(N, dtype="uint8", queue=queue)
     address, stream = x.data_ptr, api.queue_native(queue)
     assert api.queue_begin(queue, *accesses((x, READ_WRITE))) == 0
-    driver.late(stream, LATE)
+    driver.late(stream)
     driver.fill(stream, address, N, 2)
     event = api.queue_end(queue, *accesses((x, READ_WRITE)))
     before = usmpy._core._live_counts()["allocs"]

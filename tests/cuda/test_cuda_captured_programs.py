@@ -94,7 +94,7 @@ def test_data_without_an_event_are_exported_once_they_are_ready(driver, device, 
     queue = usmpy.Queue(device)
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     x.wait()
-    driver.late(queue.native_handle, 0.01)
+    driver.brief(queue.native_handle, 0.01)
     queue.fill(x, 7)
     with driver.on(1):  # so that the device's context has to be made current
         driver.library.cudasim_fail(name.encode(), n, 2)

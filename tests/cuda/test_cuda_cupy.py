@@ -11,7 +11,6 @@ import pytest
 import usmpy
 
 N = 64
-LATE = 0.1
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def ndarray():
 @pytest.mark.parametrize("take", [usmpy.from_dlpack, usmpy.asarray])
 def test_one_question_is_enough(peer, driver, capi, ndarray, where, current, take):
     """Neither __dlpack_device__ nor __cuda_array_interface__, on any number of GPUs."""
-    theirs = peer.array(N, 7, cls=ndarray, device=where, late=LATE)
+    theirs = peer.array(N, 7, cls=ndarray, device=where, late=True)
     before = [driver.calls(name) for name in ("cuStreamWaitEvent", "cuPointerGetAttributes")]
     with driver.on(current):
         x = take(theirs)
@@ -48,7 +47,7 @@ def test_its_work_comes_before_ours(peer, driver, device, capi, ndarray):
     for where in (0, 1):
         theirs = peer.array(N, 1, cls=ndarray, device=where)
         driver.synchronize(theirs.stream)
-        theirs.fill(7, late=LATE)
+        theirs.fill(7, late=True)
         queue = usmpy.Queue(f"cuda:gpu:{where}")
         y = usmpy.zeros(N, dtype="int8", queue=queue)
         event = queue.memcpy(y, usmpy.from_dlpack(theirs, device=queue))
@@ -59,7 +58,7 @@ def test_its_work_comes_before_ours(peer, driver, device, capi, ndarray):
 def test_the_legacy_default_stream_is_reported_as_0(peer, driver, device, capi, ndarray):
     peer.streams[0] = cuda_peers.LEGACY
     try:
-        theirs = peer.array(N, 3, cls=ndarray, late=LATE)
+        theirs = peer.array(N, 3, cls=ndarray, late=True)
         x = usmpy.from_dlpack(theirs)
         assert driver.is_busy(cuda_peers.LEGACY)
         assert x.copy().tolist() == [3] * N
@@ -70,7 +69,7 @@ def test_the_legacy_default_stream_is_reported_as_0(peer, driver, device, capi, 
 
 @pytest.mark.parametrize("kind", ["managed", "host"])
 def test_kinds_of_memory(peer, driver, capi, ndarray, kind):
-    theirs = peer.array(N, 5, cls=ndarray, device=1, kind=kind, late=0.02)
+    theirs = peer.array(N, 5, cls=ndarray, device=1, kind=kind, late=True)
     x = usmpy.from_dlpack(theirs)
     assert x.usm_type == {"managed": "shared", "host": "host"}[kind]
     assert x.queue is usmpy.Device("cuda:gpu:1").queue
@@ -80,9 +79,9 @@ def test_kinds_of_memory(peer, driver, capi, ndarray, kind):
 
 def test_a_borrow_gives_back_in_its_stream(peer, driver, device, capi, ndarray):
     queue = usmpy.Queue(device)
-    theirs = peer.array(N, 1, cls=ndarray, late=0.02)
+    theirs = peer.array(N, 1, cls=ndarray, late=True)
     with usmpy.borrow(theirs, queue) as x:
-        driver.late(queue.native_handle, LATE)
+        driver.late(queue.native_handle)
         queue.fill(x, 5)
     theirs.fill(9)  # in its stream, which waits for ours
     assert theirs.read() == b"\x09" * N

@@ -14,7 +14,6 @@ import pytest
 import usmpy
 
 N = 100
-LATE = 0.2
 
 
 # -- ours ------------------------------------------------------------------------------------------
@@ -85,10 +84,10 @@ def test_the_stream_comes_after_all_that_is_pending(peer, driver, device, where)
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.wait()
     if where != "another queue":
-        driver.late(queue.native_handle, LATE)
+        driver.late(queue.native_handle)
         queue.fill(x, 3)
     if where != "its queue":
-        driver.late(other.native_handle, LATE)
+        driver.late(other.native_handle)
         other.fill(x, 5)
     said = x.__cuda_array_interface__
     assert said["stream"] == queue.native_handle
@@ -109,7 +108,7 @@ def test_a_queue_over_the_legacy_stream_says_one(driver, device):
     queue = usmpy.Queue.from_stream(1)
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.wait()
-    driver.late(1, 0.05)
+    driver.late(1)
     queue.fill(x, 3)
     assert x.__cuda_array_interface__["stream"] == 1
 
@@ -119,13 +118,13 @@ def test_a_queue_over_the_legacy_stream_says_one(driver, device):
 
 @pytest.fixture
 def theirs(peer):
-    return peer.array(N, 7, cls=cuda_peers.Interface, late=0.1)
+    return peer.array(N, 7, cls=cuda_peers.Interface, late=True)
 
 
 def test_asarray_takes_it_in_order(peer, driver, device, theirs):
     y = usmpy.zeros(N, dtype="int8", device=device)
     device.queue.wait()
-    theirs.fill(7, late=LATE)
+    theirs.fill(7, late=True)
     x = usmpy.asarray(theirs)
     assert (x.data_ptr, x.queue, x.shape, x.dtype) == (theirs.address, device.queue, (N,), usmpy.int8)
     assert x.flags.writable
@@ -163,7 +162,7 @@ def test_it_is_an_operand(peer, device, theirs):
     x = usmpy.zeros(N, dtype="int8", device=device)
     usmpy.copyto(x, theirs)
     assert x.tolist() == [7] * N
-    theirs.fill(9, late=0.05)
+    theirs.fill(9, late=True)
     x[...] = theirs
     theirs.fill(1)
     assert x.tolist() == [9] * N
@@ -175,7 +174,7 @@ def test_it_is_an_operand(peer, device, theirs):
 def test_an_import_is_on_its_device_with_any_current_device(peer, driver, device):
     for number in (0, 1):
         for kind in ("device", "managed", "host"):
-            array = peer.array(N, 4, cls=cuda_peers.Interface, device=number, kind=kind, late=0.02)
+            array = peer.array(N, 4, cls=cuda_peers.Interface, device=number, kind=kind, late=True)
             for current in (0, 1, None):
                 with driver.on(current):
                     x = usmpy.asarray(array)

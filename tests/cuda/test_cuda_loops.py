@@ -287,9 +287,9 @@ def test_a_point_that_is_kept_ends_before_later_work_of_others(driver, queue, pa
 
 def test_an_unreferenced_barrier_includes_later_foreign_work(driver, queue, pair):
     stream = queue.native_handle
-    driver.late(stream, 0.2)
+    driver.late(stream)
     queue.barrier()
-    driver.late(stream, 0.3)
+    driver.late(stream)
     event = queue.barrier()
     event.wait()
     assert not driver.is_busy(stream)

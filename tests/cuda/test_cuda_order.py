@@ -13,7 +13,6 @@ from cuda_peers import LEGACY, PER_THREAD
 import usmpy
 
 N = 1000
-LATE = 0.2  # duration of a kernel in seconds, long enough to detect a wait on the host
 EVERY = [cuda_peers.Torch, cuda_peers.Cupy, cuda_peers.Dlpack, cuda_peers.Legacy]
 # What enqueues anything, or waits.
 ENQUEUES = ("cuEventRecord", "cuStreamWaitEvent", "cuMemcpyAsync", "cuLaunchKernel", "cuLaunchHostFunc")
@@ -38,7 +37,7 @@ def test_work_of_the_producer_comes_before_ours(peer, driver, queue, cls):
     y = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.wait()
     before = counted(driver, WAITS)
-    theirs = peer.array(N, 7, cls=cls, late=LATE)
+    theirs = peer.array(N, 7, cls=cls, late=True)
     x = usmpy.from_dlpack(theirs)
     queue.memcpy(y, x)
     assert driver.is_busy(theirs.stream)
@@ -49,12 +48,12 @@ def test_work_of_the_producer_comes_before_ours(peer, driver, queue, cls):
 
 @pytest.mark.parametrize("cls", EVERY, ids=lambda cls: cls.__name__)
 def test_the_host_reads_the_producers_writes(peer, cls):
-    theirs = peer.array(N, 7, cls=cls, late=LATE)
+    theirs = peer.array(N, 7, cls=cls, late=True)
     assert usmpy.from_dlpack(theirs).asnumpy().tolist() == [7] * N
 
 
 def test_an_import_enqueues_nothing(peer, driver):
-    theirs = peer.array(N, 7, cls=cuda_peers.Torch, late=LATE)
+    theirs = peer.array(N, 7, cls=cuda_peers.Torch, late=True)
     before = counted(driver, (*ENQUEUES, *WAITS))
     x = usmpy.from_dlpack(theirs)
     del x
@@ -64,7 +63,7 @@ def test_an_import_enqueues_nothing(peer, driver):
 
 def test_an_import_from_a_temporary_stream_records_its_pending_work(peer, driver, queue):
     """No table told of the stream, so it may be destroyed before the array is used."""
-    theirs = peer.array(N, 7, cls=cuda_peers.Cupy, late=LATE)
+    theirs = peer.array(N, 7, cls=cuda_peers.Cupy, late=True)
     names = ("cuEventRecord", "cuStreamWaitEvent", *WAITS)
     before = [driver.calls(name) for name in names]
     x = usmpy.from_dlpack(theirs)
@@ -152,7 +151,7 @@ def test_numpy_arrays_are_not_asked_where_they_are(peer):
 def test_a_queue_of_several_streams_comes_after_the_producer(peer, device):
     queue = usmpy.Queue(device, in_order=False)
     for cls in EVERY:
-        theirs = peer.array(N, 7, cls=cls, late=0.05)
+        theirs = peer.array(N, 7, cls=cls, late=True)
         x = usmpy.from_dlpack(theirs, device=queue)
         copies = [usmpy.zeros(N, dtype="int8", queue=queue) for _ in range(8)]
         events = [queue.memcpy(copy, x) for copy in copies]
@@ -162,7 +161,7 @@ def test_a_queue_of_several_streams_comes_after_the_producer(peer, device):
 
 def test_another_queue_comes_after_the_producer_too(peer, device):
     for cls in EVERY:
-        theirs = peer.array(N, 7, cls=cls, late=0.05)
+        theirs = peer.array(N, 7, cls=cls, late=True)
         x = usmpy.from_dlpack(theirs)
         other = usmpy.Queue(device)
         y = usmpy.zeros(N, dtype="int8", queue=other)
@@ -177,7 +176,7 @@ def pending(queue, driver, value=7):
     """An array with a pending write after a slow kernel of ours."""
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.wait()
-    driver.late(queue.native_handle, LATE)
+    driver.late(queue.native_handle)
     queue.fill(x, value)
     return x
 
@@ -264,7 +263,7 @@ def test_streams_of_another_device_and_other_objects_are_refused_by_name(peer, d
 def test_managed_and_pinned_memory_without_a_stream_is_finished(driver, queue, usm_type):
     x = usmpy.zeros(N, dtype="int8", queue=queue, usm_type=usm_type)
     queue.wait()
-    driver.late(queue.native_handle, 0.05)
+    driver.late(queue.native_handle)
     event = queue.fill(x, 7)
     x.__dlpack__(max_version=(1, 0))
     assert event.done
@@ -274,7 +273,7 @@ def test_managed_and_pinned_memory_without_a_stream_is_finished(driver, queue, u
 def test_the_host_view_is_finished_and_has_no_stream(driver, queue, usm_type):
     x = usmpy.zeros(N, dtype="int8", queue=queue, usm_type=usm_type)
     queue.wait()
-    driver.late(queue.native_handle, 0.05)
+    driver.late(queue.native_handle)
     queue.fill(x, 7)
     assert np.from_dlpack(x, device="cpu").tolist() == [7] * N
     with pytest.raises(BufferError, match="no streams"):
@@ -288,7 +287,7 @@ def test_memory_outlasts_the_consumers_work(peer, driver, queue):
     address, stream = x.data_ptr, peer.stream()
     managed = producers.take(x.__dlpack__(stream=stream, max_version=(1, 0)))
     del x
-    driver.late(stream, LATE)
+    driver.late(stream)
     driver.fill(stream, address, N, 9)
     producers.delete(managed)
     other = usmpy.Queue(queue.device)
@@ -313,7 +312,7 @@ def exported(peer, driver, queue, stream):
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.wait()
     managed = producers.take(x.__dlpack__(stream=stream, max_version=(1, 0)))
-    driver.late(stream, LATE)
+    driver.late(stream)
     driver.fill(stream, x.data_ptr, N, 9)
     return x.data_ptr, managed
 
@@ -324,7 +323,7 @@ def test_a_deleter_makes_no_call_about_the_stream(peer, driver, queue, kept):
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.wait()
     managed = producers.take(x.__dlpack__(stream=stream, max_version=(1, 0)))
-    driver.late(stream, LATE)
+    driver.late(stream)
     driver.fill(stream, x.data_ptr, N, 9)
     if not kept:
         del x
@@ -417,7 +416,7 @@ def test_a_loan_from_our_table_is_work_on_the_array(driver, device):
     x.wait()
     loan = producers.DLTensor()
     assert table_functions()[1](x, loan) == 0
-    driver.late(device.queue.native_handle, LATE)
+    driver.late(device.queue.native_handle)
     driver.fill(device.queue.native_handle, loan.data, N, 9)
     other = usmpy.Queue(device)
     y = usmpy.zeros(N, dtype="int8", queue=other)
@@ -426,7 +425,7 @@ def test_a_loan_from_our_table_is_work_on_the_array(driver, device):
     assert y.tolist() == [9] * N
     address = x.data_ptr
     assert table_functions()[1](x, loan) == 0
-    driver.late(device.queue.native_handle, LATE)
+    driver.late(device.queue.native_handle)
     driver.fill(device.queue.native_handle, loan.data, N, 1)
     del x, loan
     z = usmpy.empty(N, dtype="int8", queue=other)

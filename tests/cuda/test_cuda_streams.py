@@ -13,7 +13,6 @@ from ids import steady
 import usmpy
 
 N = 500
-LATE = 0.2
 
 
 @pytest.fixture(params=cuda_peers.STREAMS, ids=lambda kind: kind.__name__)
@@ -30,7 +29,7 @@ def test_a_queue_enqueues_in_the_stream(peer, driver, device, kind):
     queue = usmpy.Queue.from_stream(kind(handle))
     assert (queue.native_handle, queue.device.filter_string) == (handle, "cuda:gpu:0")
     assert queue.in_order
-    theirs = peer.array(N, 1, cls=cuda_peers.Torch, late=0.05)
+    theirs = peer.array(N, 1, cls=cuda_peers.Torch, late=True)
     x = usmpy.from_dlpack(theirs, device=queue)
     y = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.memcpy(y, x)
@@ -77,7 +76,7 @@ def test_the_stream_object_lives_as_long_as_the_queue_and_its_work(peer, driver,
     gc.collect()
     assert alive() is not None
     x = usmpy.zeros(N, dtype="int8", queue=queue)
-    driver.late(peer.stream(), 0.05)
+    driver.late(peer.stream())
     event = queue.fill(x, 3)
     del queue, x
     assert alive() is not None
@@ -145,7 +144,7 @@ def test_a_queue_waits_for_a_stream_on_the_device(peer, driver, device, kind):
     y = usmpy.zeros(N, dtype="int8", device=device)
     device.queue.wait()
     stream = peer.stream()
-    driver.late(stream, LATE)
+    driver.late(stream)
     driver.fill(stream, x.data_ptr, N, 5)
     device.queue.wait_for(kind(stream))
     device.queue.memcpy(y, x)
@@ -155,7 +154,7 @@ def test_a_queue_waits_for_a_stream_on_the_device(peer, driver, device, kind):
 
 def test_a_queue_of_the_host_waits_for_a_stream_object(peer, driver, device):
     host = usmpy.Queue("host")
-    driver.late(peer.stream(), 0.05)
+    driver.late(peer.stream())
     host.wait_for(cuda_peers.Protocol(peer.stream()))
     seen = []
     host.host_task(lambda: seen.append(driver.library.cudasim_calls(b"cuInit")))
@@ -172,7 +171,7 @@ def test_to_device_runs_in_the_order_of_a_stream(peer, driver, device, kind):
     other = usmpy.Queue(device)
     device.queue.wait()
     stream = peer.stream()
-    driver.late(stream, LATE)
+    driver.late(stream)
     driver.fill(stream, x.data_ptr, N, 5)
     y = x.to_device(other, stream=kind(stream))
     driver.fill(stream, x.data_ptr, N, 6)
@@ -216,7 +215,7 @@ def test_finished_arrays_go_into_a_capture_and_out_of_it(peer, driver, device, c
 def test_pending_arrays_are_refused_in_a_capture_by_name(peer, driver, device, capture):
     x = usmpy.zeros(N, dtype="int8", device=device)
     device.queue.wait()
-    driver.late(device.queue.native_handle, 0.05)
+    driver.late(device.queue.native_handle)
     device.queue.fill(x, 7)
     with capture as stream:
         with pytest.raises(BufferError, match="captured"):
@@ -274,7 +273,7 @@ def test_a_copy_to_another_device_comes_before_later_work_of_the_stream(peer, dr
     device.queue.wait()
     other = usmpy.Queue("cuda:gpu:1")
     stream = peer.stream(1)
-    driver.late(other.native_handle, LATE)
+    driver.late(other.native_handle)
     y = x.to_device(other, stream=kind(stream))
     assert y.data_ptr != x.data_ptr
     with driver.on(1):

@@ -43,7 +43,7 @@ def test_one_import_is_used_first_by_many_queues_at_once(peer, driver, device, c
     for queue in queues:
         queue.wait()
     for turn in range(30):
-        theirs = peer.array(N, turn, cls=cls, late=0.002)
+        theirs = peer.array(N, turn, cls=cls, late=True)
         x = usmpy.asarray(theirs) if cls is cuda_peers.Interface else usmpy.from_dlpack(theirs)
         start = threading.Barrier(len(queues))
 
@@ -95,7 +95,7 @@ def test_deleters_run_on_threads_without_python(peer, driver, device):
         managed = producers.take(x.__dlpack__(stream=stream, max_version=(1, 0)))
         address = ctypes.c_void_p(ctypes.addressof(managed))
         kept.append(managed)
-        driver.late(stream, 0.002)
+        driver.brief(stream, 0.002)
         driver.fill(stream, x.data_ptr, N, 9)
         del x
         thread = ctypes.c_ulong()

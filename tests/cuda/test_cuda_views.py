@@ -88,7 +88,7 @@ def test_flags_and_versions_are_those_of_other_memory(device):
 @pytest.mark.parametrize("cls", [cuda_peers.Torch, cuda_peers.Cupy, cuda_peers.Dlpack])
 @pytest.mark.parametrize("current", [0, 1, None])
 def test_memory_lands_on_the_device_that_it_is_on(peer, driver, device, gpu, kind, cls, current):
-    theirs = peer.array(N, 7, cls=cls, device=number(gpu), kind=kind, late=0.02)
+    theirs = peer.array(N, 7, cls=cls, device=number(gpu), kind=kind, late=True)
     with driver.on(current):
         x = usmpy.from_dlpack(theirs)
         # Pinned memory is of all devices alike; the driver says whose context it was made in.
@@ -101,7 +101,7 @@ def test_memory_lands_on_the_device_that_it_is_on(peer, driver, device, gpu, kin
 
 @pytest.mark.parametrize("cls", [cuda_peers.Torch, cuda_peers.Cupy, cuda_peers.Dlpack])
 def test_memory_of_another_device_is_copied_on_request(peer, device, gpu, cls):
-    theirs = peer.array(N, 7, cls=cls, device=number(gpu), late=0.05)
+    theirs = peer.array(N, 7, cls=cls, device=number(gpu), late=True)
     other = usmpy.Device(f"cuda:gpu:{1 - number(gpu)}")
     for place in (other, other.dlpack_device):
         x = usmpy.from_dlpack(theirs, device=place)
@@ -124,7 +124,7 @@ def test_memory_of_another_device_is_copied_on_request(peer, device, gpu, cls):
 def test_a_copy_is_ordered_before_the_owners_later_work(peer, driver, device, cls):
     """The owner may change its memory at once: its stream waits for the copy, and the host does not."""
     usmpy.from_dlpack(peer.array(N, 1, cls=cls), copy=True).wait()
-    theirs = peer.array(N, 7, cls=cls, late=0.2)
+    theirs = peer.array(N, 7, cls=cls, late=True)
     before = driver.calls("cuEventSynchronize")
     x = usmpy.from_dlpack(theirs, copy=True)
     assert driver.is_busy(theirs.stream)
@@ -136,7 +136,7 @@ def test_a_copy_is_ordered_before_the_owners_later_work(peer, driver, device, cl
 
 @pytest.mark.parametrize("cls", [cuda_peers.Torch, cuda_peers.Cupy, cuda_peers.Dlpack])
 def test_arrays_of_others_are_operands(peer, device, cls):
-    theirs = peer.array(N, 7, cls=cls, late=0.02)
+    theirs = peer.array(N, 7, cls=cls, late=True)
     x = usmpy.zeros(N, dtype="int8", device=device)
     x[...] = theirs
     theirs.fill(1)
