@@ -47,6 +47,20 @@ def every(expression, result, *operands, before=""):
     )
 
 
+def computed_all(driver, dtype, expressions, *operands):
+    """What each expression of a, b, c gives, all in one program: a row for each."""
+    names = "abc"[: len(operands)]
+    ctype = C_TYPES[dtype]
+    takes = "".join(f", const {ctype} *p{n}" for n in names)
+    loads = "".join(f"{ctype} {n} = p{n}[i]; " for n in names)
+    stores = "".join(f"out[{k * N} + i] = {each}; " for k, each in enumerate(expressions))
+    source = (
+        f'extern "C" __global__ void k({ctype} *out{takes}) {{ '
+        f"int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < {N}) {{ {loads} {stores} }} }}"
+    )
+    return computed(driver, source, np.zeros((len(expressions), N), dtype), *operands)
+
+
 def sample(dtype, seed=0):
     """Numbers of all sizes, with the type's ends."""
     random = np.random.default_rng(seed)

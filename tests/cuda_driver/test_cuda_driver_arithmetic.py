@@ -10,7 +10,7 @@ import cuda_calls
 import numpy as np
 import pytest
 from cuda_calls import ptx
-from cuda_sources import C_TYPES, FLOATS, INTEGERS, N, computed, every, same, sample
+from cuda_sources import C_TYPES, FLOATS, INTEGERS, N, computed, computed_all, every, same, sample
 
 pytestmark = pytest.mark.skipif(
     cuda_calls.nvrtc_library() is None, reason="no NVRTC: the package nvidia-cuda-nvrtc-cu12 has it"
@@ -32,11 +32,9 @@ BINARY = {
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integer_arithmetic(driver, dtype):
     a, b = sample(dtype), sample(dtype, 1)
-    for operator, numpy in BINARY.items():
-        same(computed(driver, every(f"a {operator} b", dtype, dtype, dtype), a.copy() * 0, a, b), numpy(a, b))
-    same(computed(driver, every("-a", dtype, dtype), a.copy(), a), np.negative(a))
-    same(computed(driver, every("~a", dtype, dtype), a.copy(), a), ~a)
-    same(computed(driver, every("a < b ? a : b", dtype, dtype, dtype), a.copy(), a, b), np.minimum(a, b))
+    expected = {f"a {operator} b": numpy(a, b) for operator, numpy in BINARY.items()}
+    expected |= {"-a": np.negative(a), "~a": ~a, "a < b ? a : b": np.minimum(a, b)}
+    same(computed_all(driver, dtype, expected, a, b), np.array([*expected.values()]))
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -111,19 +109,11 @@ def test_bits_of_long_integers(driver, expression, function):
 def test_float_arithmetic(driver, dtype):
     a, b = sample(dtype), sample(dtype, 1)
     with np.errstate(all="ignore"):
-        for operator in "+-*/":
-            expected = {"+": a + b, "-": a - b, "*": a * b, "/": a / b}[operator]
-            same(computed(driver, every(f"a {operator} b", dtype, dtype, dtype), a.copy(), a, b), expected)
-        same(computed(driver, every("-a", dtype, dtype), a.copy(), a), -a)
-        same(computed(driver, every("fabs(a)", dtype, dtype), a.copy(), a), np.abs(a))
-        same(computed(driver, every("sqrt(a)", dtype, dtype), a.copy(), a), np.sqrt(a))
-        same(computed(driver, every("fmin(a, b)", dtype, dtype, dtype), a.copy(), a, b), np.fmin(a, b))
-        same(computed(driver, every("fmax(a, b)", dtype, dtype, dtype), a.copy(), a, b), np.fmax(a, b))
-        same(
-            computed(driver, every("copysign(a, b)", dtype, dtype, dtype), a.copy(), a, b), np.copysign(a, b)
-        )
-        for rounded in ("floor", "ceil", "trunc", "rint"):
-            same(computed(driver, every(f"{rounded}(a)", dtype, dtype), a.copy(), a), getattr(np, rounded)(a))
+        expected = {"a + b": a + b, "a - b": a - b, "a * b": a * b, "a / b": a / b, "-a": -a}
+        expected |= {"fabs(a)": np.abs(a), "sqrt(a)": np.sqrt(a), "copysign(a, b)": np.copysign(a, b)}
+        expected |= {f"{name}(a, b)": getattr(np, name)(a, b) for name in ("fmin", "fmax")}
+        expected |= {f"{name}(a)": getattr(np, name)(a) for name in ("floor", "ceil", "trunc", "rint")}
+    same(computed_all(driver, dtype, expected, a, b), np.array([*expected.values()]))
 
 
 def test_a_product_and_a_sum_are_rounded_once(driver):
