@@ -8,6 +8,7 @@ import time
 
 import pytest
 from share_peer import Peer
+from together import together
 
 import usmpy
 import usmpy.multiprocessing
@@ -91,7 +92,7 @@ def test_shared_arrays_stay_shared(other):
         assert x.tolist() == [7, 7, 2, 3]
 
 
-@pytest.mark.parametrize("nbytes", [0, 8, 64 * 1024, 64 * 1024 + 4, MIB])
+@together("nbytes", [0, 8, 64 * 1024, 64 * 1024 + 4, MIB])
 def test_other_arrays_go_by_value(other, nbytes):
     x = usmpy.arange(nbytes // 4, dtype="int32", device="host")
     expected = [7, *x.tolist()[1:]] if nbytes else []
