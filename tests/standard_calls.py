@@ -25,7 +25,7 @@ ODD = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.5, -2.0, 3.4e38]
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 
 
-def random_calls(backend, device, few, many=80):
+def random_calls(backend, device, few, many=50):
     """Decorator that runs a check of one random call, ``many`` times on the host and ``few`` times elsewhere.
 
     The check gets ``draw(strategy)``. ``draw.dtypes`` are the types to choose from; ``draw.checked`` tells

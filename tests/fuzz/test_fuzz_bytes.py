@@ -131,7 +131,7 @@ def test_pickles(name, protocol):
     check()
 
 
-@examples(100)
+@examples(50)
 @given(st.data())
 def test_arguments_of_pickles(data):
     """The function that arrays are restored by, with other arguments than their pickles have."""

@@ -102,7 +102,7 @@ def test_drivers_agree_with_the_host():
     for device in devices:
         _ = device.queue
 
-    @examples(6)
+    @examples(4)
     @given(PHASES)
     def check(phases):
         source = source_of(phases)

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 import usmpy
 
 QUEUE = usmpy.Device("host").queue
-SETTINGS = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 DTYPES = st.sampled_from(
     ["bool", "int8", "uint16", "int32", "uint64", "float16", "float32", "float64", "complex128"]
 )

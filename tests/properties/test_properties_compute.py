@@ -54,7 +54,7 @@ def same(ours, theirs):
 
 
 def test_elementwise(backend, device):
-    @random_calls(backend, device, few=25, many=200)
+    @random_calls(backend, device, few=15, many=120)
     def check(draw):
         name = draw(st.sampled_from(["add", "subtract", "multiply", "square", "negative", "maximum", "abs"]))
         dtype = types_of(draw, device, "bool")
@@ -82,7 +82,7 @@ def test_elementwise(backend, device):
 
 
 def test_reductions(backend, device):
-    @random_calls(backend, device, few=25, many=200)
+    @random_calls(backend, device, few=15, many=120)
     def check(draw):
         name = draw(st.sampled_from(["sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin"]))
         orders = name in ("max", "min", "argmax", "argmin")
@@ -122,7 +122,7 @@ def valid_axes(draw, ndim):
 
 
 def test_scans(backend, device):
-    @random_calls(backend, device, few=25, many=200)
+    @random_calls(backend, device, few=15, many=120)
     def check(draw):
         name = draw(st.sampled_from(["cumulative_sum", "cumulative_prod"]))
         dtype = types_of(draw, device, "float16")
@@ -146,7 +146,7 @@ def test_scans(backend, device):
 
 
 def test_sorts(backend, device):
-    @random_calls(backend, device, few=25, many=200)
+    @random_calls(backend, device, few=15, many=120)
     def check(draw):
         dtype = types_of(draw, device, "complex64", "complex128")
         shape = shape_of(draw)

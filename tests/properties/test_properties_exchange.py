@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import usmpy
 
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 DTYPES = [
     "bool",
@@ -173,7 +173,7 @@ def opened():
     return [device.queue for device in usmpy.get_devices()]
 
 
-@settings(quick, max_examples=400)
+@settings(quick, max_examples=200)
 @given(fields=tensors())
 def test_a_random_tensor_is_refused_or_taken_right_and_deleted_once(opened, fields):
     tensor = producers.Tensor(**fields)

@@ -67,7 +67,7 @@ def check_same(ours, theirs, device):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(backend, device, name):
-    @random_calls(backend, device, few=6, many=50)
+    @random_calls(backend, device, few=4, many=30)
     def check(draw):
         call = CALLS[name](draw)
         theirs, refused = result_of(call, Put(strict, strict.Device("CPU_DEVICE")))
