@@ -207,7 +207,6 @@ PLACEMENT = frozenset(
         "test_hazard_gates",
         "test_host_task",
         "test_launch",
-        "test_launch_lifetime",
         "test_launch_order",
         "test_memory",
         "test_order",

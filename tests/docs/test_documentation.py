@@ -24,7 +24,11 @@ DOCS = ROOT / "docs"
 # 2.9 GB that few environments have: pages that are about it run where it is (tests/with_dpctl.py).
 OPT_IN = {name for name in ("dpctl", "dpnp") if importlib.util.find_spec(name) is None}
 # Run there.
-ELSEWHERE = {"errors.md": "tests/docs/test_errors_page.py", "from-dpctl.md": "tests/docs/test_from_dpctl.py"}
+ELSEWHERE = {
+    "collectives.md": "tests/interop/test_torch_distributed.py",
+    "errors.md": "tests/docs/test_errors_page.py",
+    "from-dpctl.md": "tests/docs/test_from_dpctl.py",
+}
 PAGES = sorted(
     str(path.relative_to(ROOT))
     for path in [
