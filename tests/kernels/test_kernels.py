@@ -265,7 +265,7 @@ def test_strided_copies_of_random_layouts(device, size, serial):
     source = device.put(random.integers(0, 256, room * size, dtype=np.uint8)).view(MOVED[size])
     memory = device.empty(room * size).view(MOVED[size])
     bits = [array.view("uint8") for array in (memory, source)]
-    for k in range(60 if serial else 20):  # PoCL builds for each size of groups anew
+    for k in range(40 if serial else 20):  # PoCL builds for each size of groups anew
         ndim = random.integers(0, 6) if k % 10 else random.integers(9, 12)
         most = {0: 1, 1: 900, 2: 60, 3: 14, 4: 7, 5: 4}.get(ndim, 1)
         shape = tuple(random.integers(1, most + 1, ndim)) if most > 1 else (2,) * ndim
