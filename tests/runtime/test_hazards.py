@@ -1,6 +1,6 @@
 """Random programs over views of shared blocks, on several queues, against NumPy doing the same in sequence.
 
-USMPY_HAZARD_PROGRAMS says how many programs a test runs (unless it does: 10,000 on the host, a share of
+USMPY_HAZARD_PROGRAMS says how many programs a test runs (unless it does: 5,000 on the host, a share of
 them elsewhere), USMPY_HAZARD_SEED with which one it begins. A failure names the seed, all steps with their
 queues and views, and the tasks that met when the program is run again under a trace.
 """
@@ -232,7 +232,7 @@ def pairs_of_queues(device, n):
 
 @pytest.mark.parametrize("name", [backend.name for backend in backends.BACKENDS])
 def test_two_queues_of_one_device(name):
-    run_programs([pairs_of_queues(device_of(name), 2)], count_of(10_000 if name == "host" else 300))
+    run_programs([pairs_of_queues(device_of(name), 2)], count_of(5_000 if name == "host" else 300))
 
 
 BETWEEN = [
