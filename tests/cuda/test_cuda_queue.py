@@ -76,6 +76,22 @@ def test_done_becomes_true_by_itself(queue, x):
     assert event.status == "complete"
 
 
+def test_a_queue_that_stays_busy_gets_fences(driver, queue, x):
+    """The thread that watches the queue records them, so that its tasks end one after another."""
+    with driver.held():
+        fences = driver.calls("cuEventRecord")
+        queue.fill(x, 1)  # its event is dropped, so nobody else asks for its end
+        until(lambda: driver.calls("cuEventRecord") > fences)
+
+
+@pytest.mark.parametrize(("kind", "calls"), [("shared", 1), ("device", 0), ("host", 0)])
+def test_only_managed_memory_is_prefetched(driver, queue, kind, calls):
+    y = usmpy.zeros(N, dtype="int32", queue=queue, usm_type=kind)
+    before = driver.calls("cuMemPrefetchAsync")
+    queue.prefetch(y).wait(PATIENCE)
+    assert driver.calls("cuMemPrefetchAsync") - before == calls
+
+
 def test_two_queues_are_in_order_on_the_device(driver, device, queue, x):
     other = usmpy.Queue(device)
     y = usmpy.zeros(N, dtype="int32", queue=other)
