@@ -89,6 +89,8 @@ def test_axes_are_sorted_and_merged():
     text = usmpy.explain_copy(x[:, :, :, ::2], y[:, :, :, ::2])
     assert "axes merged to (12, 5)\n" in text
     assert field(text, "runs") == "12 of 5 elements, 20 bytes each in dst"
+    assert "loop over 2 axes" in field(text, "step 1")
+    assert "loop over 1 axis," in field(usmpy.explain_copy(x[0, 0, 0, ::2], y[0, 0, 0, ::2]), "step 1")
 
 
 def test_a_cast_and_a_transpose():
