@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include "core/base/sync.h"
+#include "core/start.h"
 
 #include <time.h>
 
@@ -165,9 +166,23 @@ static void a_raised_number_never_falls(void)
     CHECK(atomic_load(&raised) == UINT64_MAX);
 }
 
+/* The deadline is a time of the monotonic clock. */
+static void a_wait_lasts_until_its_deadline(void)
+{
+    usm_leaf *leaf = usm_leaf_of(&lock);
+    int64_t deadline = usm_clock_ns() + 1000000;
+    usm_mutex_lock(&leaf->mutex);
+    while (usm_cond_wait_until(&leaf->changed, &leaf->mutex, deadline)) {
+    }
+    usm_mutex_unlock(&leaf->mutex);
+    CHECK(usm_clock_ns() >= deadline);
+}
+
 int main(void)
 {
     watchdog(600);
+    usm_core_start();
+    RUN(a_wait_lasts_until_its_deadline);
     RUN(tried);
     RUN(one_holder);
     RUN(sleepers_are_woken);
