@@ -2,6 +2,8 @@
 #include "check.h"
 #include "support.h"
 
+#include "core/exchange/native.h"
+
 #include <stdlib.h>
 
 #define MS INT64_C(1000000)
@@ -386,9 +388,36 @@ static void a_wide_graph_is_walked_in_time(void)
     usm_queue_release(queue);
 }
 
+static void *handle_of(usm_native what, const void *object)
+{
+    CHECK_EQ(what, USM_NATIVE_EVENT);
+    return (void *)object;
+}
+
+static usm_status inspect(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error)
+{
+    (void)device, (void)stream, (void)facts, (void)error;
+    CHECK_FAIL("a stream was inspected");
+    return USM_OK;
+}
+
+static void tasks_of_drivers_with_streams_have_events_of_the_driver(void)
+{
+    usm_native_entries native = {.handle = handle_of};
+    usm_backend backend = {.native = &native};
+    usm_queue queue = {.backend = &backend};
+    usm_event event = {.queue = &queue, .in_driver = true};
+    CHECK(usm_native_event(&event) == NULL);
+    native.stream_inspect = inspect;
+    CHECK(usm_native_event(&event) == &event);
+    event.in_driver = false;
+    CHECK(usm_native_event(&event) == NULL);
+}
+
 int main(void)
 {
     watchdog(600);
+    RUN(tasks_of_drivers_with_streams_have_events_of_the_driver);
     RUN_SETTLED(states);
     RUN_SETTLED(waiters_hear_once_in_the_order_they_came);
     RUN_SETTLED(notifying_while_it_ends);
