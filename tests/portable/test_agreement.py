@@ -109,7 +109,11 @@ def integers(dtype, rng):
     return [np.concatenate([grid[k], random[k]]) for k in range(3)]
 
 
-@pytest.mark.parametrize("name", INTEGERS)
+# Every other type on a driver, the others on the next one.
+DRAWN = [(d, n) for i, d in enumerate(DRIVERS) for j, n in enumerate(INTEGERS) if (i + j) % 2 == 0]
+
+
+@pytest.mark.parametrize(("driver", "name"), DRAWN, indirect=["driver"])
 def test_integer_functions(driver, name):
     unsigned = name if name.startswith("u") else "u" + name
     a, b, c = integers(np.dtype(INTEGERS[name]), np.random.default_rng(7))

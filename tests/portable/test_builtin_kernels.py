@@ -43,9 +43,11 @@ def test_strided_copies(mode):
     np.testing.assert_array_equal(dst, src[::3])
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("to", "frm"), [("float16", "float32"), ("int8", "float32"), ("bool", "int64")])
-def test_casts(mode, to, frm):
+@pytest.mark.parametrize(
+    ("to", "frm", "mode"),
+    [("float16", "float32", MODES[0]), ("int8", "float32", MODES[1]), ("bool", "int64", MODES[2])],
+)
+def test_casts(to, frm, mode):
     library = build(SOURCES["cast"], options=f"{mode} -DUSM_DST={to} -DUSM_SRC={frm}")
     src = np.linspace(-100, 100, 401).astype(frm)
     dst = np.zeros(401, to)
