@@ -155,7 +155,7 @@ COMPLEX = ["complex64"] if "operate.complex64" in TABLE["modules"]() else []
 
 
 def test_random_layouts_and_types(backend, device):
-    @random_calls(backend, device, few=30, many=200)
+    @random_calls(backend, device, few=20, many=120)
     def check(draw):
         name = draw(st.sampled_from(EXACT))
         row, function = ROWS[name], getattr(usmpy, name)

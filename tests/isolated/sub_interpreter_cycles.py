@@ -1,4 +1,4 @@
-"""25 sub-interpreters, one after another: import, use, exchange, end with work pending. Nothing stays."""
+"""12 sub-interpreters, one after another: import, use, exchange, end with work pending. Nothing stays."""
 
 import pathlib
 import sys
@@ -10,7 +10,7 @@ sys.path.append(str(pathlib.Path(__file__).parents[1]))
 
 from sub_interpreters import GILS, live, once
 
-CYCLES = 25
+CYCLES = 12
 PENDING = """
 import usmpy
 from asleep import until_asleep
