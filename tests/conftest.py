@@ -189,7 +189,8 @@ def drawn_items(items):
             cases[backend.name, item.path, item.originalname].append((backend, item))
     for own in cases.values():
         backend, of_test = own[0][0], [item for _, item in own]
-        left_out.update(set(of_test).difference(drawn(backend, of_test)) if len(own) > 3 else ())
+        taken = drawn(backend, of_test, of=min(len(own), 4))
+        left_out.update(set(of_test).difference(taken) if len(own) > 2 else ())
     return [item for item in items if item not in left_out]
 
 

@@ -79,6 +79,7 @@ def test_small_blocks_are_kept_where_large_ones_fill_the_pool(place):
 
 
 def test_trim_gives_pooled_blocks_back(place):
+    usmpy.trim()  # blocks of other tests, which waited for a stream
     x = usmpy.empty(50 * KIB, dtype="uint8", device=place)
     y = usmpy.empty(50 * KIB, dtype="uint8", device=place)
     del y

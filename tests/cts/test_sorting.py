@@ -69,7 +69,8 @@ def test_vectors_of_each_type_and_length(backend, dtype, descending, queue):
         agree(values(dtype, n), queue, descending)
 
 
-@pytest.mark.parametrize("dtype", ["int16", "float32", "int64"])
+# In this order the software CUDA driver, which takes longest, draws the shortest type.
+@pytest.mark.parametrize("dtype", ["int64", "float32", "int16"])
 def test_long_vectors(dtype, queue):
     agree(values(dtype, 70001), queue)
     agree(values(dtype, 70001), queue, descending=True)
