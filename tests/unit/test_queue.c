@@ -559,9 +559,17 @@ static usm_status inspect(usm_native what, void *handle, usm_native_facts *facts
 static const usm_native_entries native = {.handle = native_handle, .inspect = inspect};
 static usm_backend with_queues;
 
+static char handle;
+static int n_dropped;
+
+static void note_drop(usm_deferred *unused)
+{
+    (void)unused;
+    n_dropped++;
+}
+
 static void *adopt(void *out)
 {
-    static char handle;
     usm_error error;
     CHECK_OK(usm_queue_adopt_once(&with_queues, &handle, NULL, out, &error));
     return NULL;
@@ -583,7 +591,12 @@ static void two_threads_adopt_one_queue(void)
         pthread_join(thread, NULL);
         pthread_barrier_destroy(&inspecting);
         CHECK_EQ((intptr_t)first, (intptr_t)second);
-        (void)adopt(&third); /* is there: the driver is not asked */
+        usm_error error;
+        usm_keep keep = {.deferred = {.run = note_drop}};
+        /* It is there: the driver is not asked, and what a new one would keep is dropped. */
+        CHECK_OK(usm_queue_adopt_once(&with_queues, &handle, &keep, &third, &error));
+        usm_deferred_drain(&usm_deferred_main);
+        CHECK_EQ(n_dropped, i + 1);
         CHECK_EQ((intptr_t)first, (intptr_t)third);
         usm_queue_release(first);
         usm_queue_release(second);
