@@ -205,6 +205,18 @@ static void threads(void)
     seen.reports = 0;
 }
 
+/* Of failures that no task has. */
+static void each_kind_of_failure_is_reported_once(void)
+{
+    static const usm_status kinds[] = {USM_DRIVER, USM_MEMORY, USM_DRIVER, USM_MEMORY};
+    usm_error error;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        (void)usm_error_set(&error, kinds[i], "a failure");
+        usm_unretrieved_report_once(&error);
+        expect_reports(i < 2 ? 1 : 0);
+    }
+}
+
 int main(void)
 {
     watchdog(600);
@@ -216,6 +228,7 @@ int main(void)
     RUN_SETTLED(skipped_work_is_not_reported);
     RUN_SETTLED(many_failures_are_one_report);
     RUN_SETTLED(all_queues_report_at_the_exit);
+    RUN_SETTLED(each_kind_of_failure_is_reported_once);
     RUN_SETTLED(threads);
     return 0;
 }
