@@ -192,26 +192,26 @@ APART = ["-fno-lto", "-fno-wrapv", "-fno-asynchronous-unwind-tables"]
 
 # Code that runs once, or before or after long work.
 RARE = {
-    "core/base": "blas library lzma",
+    "core/base": "blas error library lzma reclaimer thread",
     "core/device": "registry context device place",
-    "core/memory": "blocks track usage",
+    "core/memory": "blocks connection track usage",
     "core/builtin": "archive builtin_source",
     "core/program": "program signature spirv spirv_kernel",
     "core": "start",
-    "core/tasks": "adopt fork reclaim",
+    "core/tasks": "adopt fork reclaim unretrieved",
     "core/copy": "route_text",
     "core/exchange": "arrow native",
-    "py": "errors module",
+    "py": "errors interpreter module",
     "py/objects": "context device device_facts memory notifier trace",
     "py/arrays": "flags from_python hints",
     "py/exchange": "arrow borrow bytes c_api interface_dict native pointer share stream sycl sycl_interface",
     "py/programs": "build program",
-    "core/share": "handle memfd share",
+    "core/share": "handle memfd pipe share",
     "backends/host": "device library memory",
-    "backends/opencl": "context device library native program status",
-    "backends/level_zero": "context device library native program share status",
-    "backends/cuda": "context cublas device library native nvrtc program ptx share share_order staging"
-    " status",
+    "backends/opencl": "context device library native native_kernel profiling program queue_cache status",
+    "backends/level_zero": "context device library native profiling program share status",
+    "backends/cuda": "context cublas device library native nvrtc profiling program ptx share share_order"
+    " staging status",
 }
 RARE_FILES = {f"{folder}/{name}.c" for folder, names in RARE.items() for name in names.split()}
 LOOPS_OF_CPU = "builtin builtin_wide cast operate_loops operate_avx2 operate_avx512 sort"
