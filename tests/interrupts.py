@@ -133,17 +133,16 @@ CALLS: dict[str, dict[str, Call]] = {
 def interrupt(call: Callable[[], object], waits: Callable[[], bool] | None = None) -> float | None:
     """Seconds from SIGINT to the KeyboardInterrupt that ends the call; None: the call ended by itself.
 
-    The signal is sent once `waits` is true, else once this thread, which must be the main one, sleeps.
+    The signal is sent once `waits` is true and this thread, which must be the main one, sleeps.
     """
     sent: list[float] = []
     main = threading.main_thread().ident
     assert main is not None
 
     def send() -> None:
-        if waits is None:
-            until_asleep()
         while not (waits is None or waits()):
             time.sleep(0.001)
+        until_asleep()
         sent.append(time.perf_counter())
         signal.pthread_kill(main, signal.SIGINT)
 
