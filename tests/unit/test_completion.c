@@ -54,7 +54,7 @@ static void *stop(void *unused)
     return NULL;
 }
 
-/* The thread is running work when it is told to end: work that is handed over meanwhile runs, too. */
+/* usm_completion_stop is called while the thread runs work. What is put before the thread ends runs too. */
 static void work_runs_that_comes_before_the_end(void)
 {
     gate held = GATE_CLOSED, open = GATE_CLOSED;
