@@ -118,16 +118,22 @@ CALLS = {
 }  # fmt: skip
 
 
+def settle():
+    """What threads of the library were to free is free, also where they had no processor yet."""
+    gc.collect()
+    _core._live_counts()
+
+
 def check(used, call, rounds=ROUNDS, before=60):
     for _ in range(before):
         call()
     grown = []
     for _ in range(30):  # pools grow now and then, at first often; a leak is there each time
-        gc.collect()
+        settle()
         before = used()
         for _ in range(rounds):
             call()
-        gc.collect()
+        settle()
         grown.append(used() - before)
         if grown[-1] < 16 * rounds:
             return
