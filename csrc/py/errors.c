@@ -95,23 +95,6 @@ static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
     return copy;
 }
 
-/* The first line of the exception's text, which may be empty; NULL with an exception. */
-static PyObject *first_line(PyObject *exception)
-{
-    PyObject *text = PyObject_Str(exception);
-    if (text == NULL) {
-        PyErr_Clear(); /* of a __str__ that raises */
-        return PyUnicode_FromString("");
-    }
-    PyObject *lines = PyUnicode_Splitlines(text, 0);
-    Py_DECREF(text);
-    PyObject *line = lines == NULL                 ? NULL
-                     : PyList_GET_SIZE(lines) == 0 ? PyUnicode_FromString("")
-                                                   : Py_NewRef(PyList_GET_ITEM(lines, 0));
-    Py_XDECREF(lines);
-    return line;
-}
-
 void usmpy_set_cause(PyObject *cause)
 {
     PyObject *type, *value, *traceback;
@@ -133,12 +116,10 @@ void usmpy_chain_foreign(const char *what, PyObject *x)
     if (traceback != NULL) {
         (void)PyException_SetTraceback(cause, traceback);
     }
-    PyObject *line = first_line(cause);
-    if (line != NULL) {
-        bool has_text = PyUnicode_GET_LENGTH(line) != 0;
-        PyErr_Format(PyExc_BufferError, "%s of %.80s failed: %.80s%s%.200U", what, Py_TYPE(x)->tp_name,
-                     Py_TYPE(cause)->tp_name, has_text ? ": " : "", line);
-        Py_DECREF(line);
+    PyObject *text = usmpy_call("usmpy._objects", "failure", "(sOO)", what, x, cause);
+    if (text != NULL) {
+        PyErr_SetObject(PyExc_BufferError, text);
+        Py_DECREF(text);
     }
     usmpy_set_cause(cause);
     Py_XDECREF(type);

@@ -114,11 +114,12 @@ def test_from_dlpack_takes_no_buffers():
             usmpy.from_dlpack(thing)
 
 
-def test_an_error_of_the_exporter_propagates():
+def test_an_error_of_the_exporter_is_the_cause_of_a_refusal():
     released = memoryview(b"abc")
     released.release()
-    with pytest.raises(ValueError, match="released"):
+    with pytest.raises(BufferError, match="released") as caught:
         usmpy.asarray(released)
+    assert isinstance(caught.value.__cause__, ValueError)
 
 
 def test_work_on_a_buffer_holds_it():

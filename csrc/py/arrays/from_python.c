@@ -1,30 +1,41 @@
 /* Arrays from Python numbers, and from nested sequences of numbers and arrays. */
 #include "py/args.h"
 #include "py/exchange/dlpack.h"
+#include "py/exchange/stream.h"
 #include "py/functions/creation.h"
 #include "py/objects/placement.h"
 #include "py/wait.h"
 
 #include <string.h>
 
-/* 1, 0, or -1 with an exception. */
-static int is_sequence(PyObject *object)
+/*
+ * 1, 0, or -1 with an exception. What another library calls its own array, a frame or a mapping is none: its
+ * items are rows, labels or keys.
+ */
+static int is_sequence(usmpy_state *state, PyObject *object)
 {
-    return PyList_Check(object) || PyTuple_Check(object)      ? 1
-           : PyUnicode_Check(object) || PyBytes_Check(object) ? 0
-                                                              : usmpy_has_length(object);
+    static const usmpy_name others[] = {USMPY_shape, USMPY_keys, USMPY___dataframe__,
+                                        USMPY___arrow_c_stream__};
+    if (PyList_Check(object) || PyTuple_Check(object)) {
+        return 1;
+    }
+    if (PyUnicode_Check(object) || PyBytes_Check(object)) {
+        return 0;
+    }
+    int sequence = usmpy_has_length(object);
+    for (size_t i = 0; sequence > 0 && i < sizeof others / sizeof others[0]; i++) {
+        PyObject *attribute = usmpy_attribute(state, object, others[i]);
+        sequence = attribute != NULL ? 0 : PyErr_Occurred() ? -1 : 1;
+        Py_XDECREF(attribute);
+    }
+    return sequence;
 }
 
 /* An object with __index__ as an int: new reference; NULL with TypeError. */
 static PyObject *to_number(PyObject *object)
 {
-    if (PyIndex_Check(object)) {
-        return PyNumber_Index(object);
-    }
-    return PyErr_Format(
-        PyExc_TypeError,
-        "obj has %R, which is neither an array nor a number nor a sequence; only these can be made into an array",
-        object);
+    return PyIndex_Check(object) ? PyNumber_Index(object)
+                                 : usmpy_call("usmpy._objects", "refuse", "(O)", object);
 }
 
 /* Adds a leaf. Takes the references in any case. 0 or -1. */
@@ -195,7 +206,7 @@ static int read_level(usmpy_state *state, PyObject *object, position *position, 
     if (PyFloat_Check(object) || PyComplex_Check(object)) {
         return read_number(Py_NewRef(object), position->depth, nested);
     }
-    int sequence = is_sequence(object);
+    int sequence = is_sequence(state, object);
     if (sequence != 0) {
         return sequence < 0 ? -1 : read_items(state, object, position, nested);
     }

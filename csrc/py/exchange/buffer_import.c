@@ -1,6 +1,5 @@
 /* Imports objects with the buffer protocol as arrays, without a copy. */
 #include "dlpack.h"
-#include "native.h"
 #include "py/errors.h"
 #include "py/keep.h"
 #include "py/objects/trace.h"
@@ -115,6 +114,7 @@ PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object)
     if (PyObject_GetBuffer(object, &view, PyBUF_FULL) < 0) {
         PyErr_Clear(); /* writable first: a read-only buffer is imported as a read-only array */
         if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) < 0) {
+            usmpy_chain_foreign("the buffer", object);
             return NULL;
         }
     }
@@ -126,34 +126,4 @@ PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object)
         usmpy_keep_drop(keep);
     }
     return (PyObject *)array;
-}
-
-/* Python's numbers, lists and tuples support neither protocol; bytes and the like are buffers. */
-PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
-{
-    usmpy_type_entry entry;
-    if (PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
-        PyFloat_CheckExact(object)) {
-        return NULL;
-    }
-    if (usmpy_is_array(state, object)) {
-        return Py_NewRef(object);
-    }
-    const usmpy_type_entry *known = usmpy_type_lookup(state, Py_TYPE(object), &entry);
-    if (known == NULL) {
-        return NULL;
-    }
-    if (known->route != USMPY_ROUTE_NONE) {
-        return (PyObject *)usmpy_import_dlpack(state, object, NULL, false);
-    }
-    PyObject *array = usmpy_array_from_sycl_interface(state, object, false);
-    if (array != NULL || PyErr_Occurred()) {
-        return array;
-    }
-    array = (PyObject *)usmpy_array_from_cuda_interface(state, object, NULL);
-    if (array != NULL || PyErr_Occurred()) {
-        return array;
-    }
-    return PyObject_CheckBuffer(object) ? usmpy_array_from_buffer(state, object)
-                                        : (PyObject *)usmpy_array_from_arrow(state, object);
 }

@@ -21,12 +21,20 @@ typedef enum usmpy_where {
     USMPY_WHERE_ASK,  /* some instance had memory with streams: __dlpack_device__ is called each time */
 } usmpy_where;
 
+/* What a type is to NumPy. */
+typedef enum usmpy_numpy {
+    USMPY_NUMPY_OTHER,
+    USMPY_NUMPY_SCALAR,  /* numpy.generic: a number, or a time, a text, a record */
+    USMPY_NUMPY_DERIVED, /* a class derived from numpy.ndarray: a mask or a unit may go with the elements */
+} usmpy_numpy;
+
 /* Returns a CUDA stream, 0 for the legacy default one; -1 may stand for an exception. */
 typedef intptr_t usmpy_stream_of(int device_id);
 
 typedef struct usmpy_type_entry {
     uint8_t route; /* usmpy_route */
     uint8_t where; /* usmpy_where */
+    uint8_t numpy; /* usmpy_numpy */
     bool lazy;     /* has is_conj and is_neg: the table may export data that are not computed yet */
     bool has_grad; /* has requires_grad: the table exports tensors that its own __dlpack__ refuses */
     bool sycl;     /* has __sycl_usm_array_interface__, which names the memory's queue, and no table */
@@ -151,9 +159,11 @@ PyObject *usmpy_import_to(usmpy_state *state, const char *function, PyObject *co
                           usmpy_importer *importer);
 
 /*
- * For asarray and operands: imports in place by DLPack, an array interface, the buffer protocol or
- * Arrow; NULL without an exception for an object with none of them.
+ * An object of any library as an array over its memory, by the first protocol that takes it; NULL without an
+ * exception for an object that has none.
  */
+PyObject *usmpy_import_shared(usmpy_state *state, PyObject *object);
+/* The same for reading alone: also what NumPy makes of an object, which may be a copy. */
 PyObject *usmpy_import_any(usmpy_state *state, PyObject *object);
 /* An object with the buffer protocol; NULL with BufferError. */
 PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object);

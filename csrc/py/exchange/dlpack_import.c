@@ -333,9 +333,10 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
 /* The type has no protocol, but an object may have __dlpack__ itself, as proxies do. */
 static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *queue_object)
 {
-    PyObject *method = PyObject_GetAttr(x, state->names[USMPY___dlpack__]);
-    if (method == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+    PyObject *method = usmpy_attribute(state, x, USMPY___dlpack__);
+    if (method == NULL || method == Py_None) { /* None: its class opts out */
+        Py_XDECREF(method);
+        if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError, "x is %s %s, which has no __dlpack__ method%s", USMPY_A(x),
                          PyCapsule_CheckExact(x) ? "; pass the array that made the capsule"
                                                  : "; usmpy.asarray takes other objects");
@@ -368,6 +369,16 @@ usmpy_array *usmpy_import_dlpack(usmpy_state *state, PyObject *x, PyObject *queu
     const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(x), &room);
     if (entry == NULL) {
         return NULL;
+    }
+    if (USM_UNLIKELY(entry->numpy == USMPY_NUMPY_DERIVED)) {
+        room = *entry;
+        room.method = NULL; /* the check may run Python code that changes the type */
+        entry = &room;
+        PyObject *checked = usmpy_call("usmpy._objects", "check", "(O)", x);
+        if (checked == NULL) {
+            return NULL;
+        }
+        Py_DECREF(checked);
     }
     switch (entry->route) {
         case USMPY_ROUTE_TABLE:

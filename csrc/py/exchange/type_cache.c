@@ -220,7 +220,7 @@ static int find_route(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *
     PyObject *table, *method = NULL;
     Py_ssize_t table_at = find_in_mro(type, state->names[USMPY___dlpack_c_exchange_api__], &table);
     Py_ssize_t method_at = table_at == -2 ? -2 : find_in_mro(type, state->names[USMPY___dlpack__], &method);
-    if (method != NULL) {
+    if (method != NULL && method != Py_None) { /* None: a class opts out */
         entry->route = USMPY_ROUTE_VERSIONED;
 #ifndef Py_GIL_DISABLED
         if (PyType_HasFeature(Py_TYPE(method), Py_TPFLAGS_METHOD_DESCRIPTOR)) {
@@ -238,11 +238,27 @@ static int find_route(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *
     return table_at == -2 || method_at == -2 ? -1 : 0;
 }
 
+/* By the names of its bases, since NumPy may not be loaded. 0 or -1. */
+static int find_numpy(PyTypeObject *type, usmpy_type_entry *entry)
+{
+    PyObject *mro = mro_of(type);
+    for (Py_ssize_t i = 0; mro != NULL && i < PyTuple_GET_SIZE(mro); i++) {
+        const char *name = ((PyTypeObject *)PyTuple_GET_ITEM(mro, i))->tp_name;
+        if (strcmp(name, "numpy.generic") == 0) {
+            entry->numpy = USMPY_NUMPY_SCALAR;
+        } else if (i > 0 && strcmp(name, "numpy.ndarray") == 0) {
+            entry->numpy = USMPY_NUMPY_DERIVED;
+        }
+    }
+    Py_XDECREF(mro);
+    return mro == NULL && PyErr_Occurred() ? -1 : 0;
+}
+
 static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
 {
     bool compiled;
     *entry = (usmpy_type_entry){.route = USMPY_ROUTE_NONE};
-    if (find_route(state, type, entry, &compiled) < 0) {
+    if (find_route(state, type, entry, &compiled) < 0 || find_numpy(type, entry) < 0) {
         return -1;
     }
     int lazy = 0;

@@ -104,7 +104,8 @@ static PyObject *asarray(usmpy_state *state, PyObject *const *arguments)
         return NULL;
     }
     request.order = (char)order;
-    PyObject *array = usmpy_import_any(state, arguments[0]);
+    PyObject *array =
+        request.copy == 0 ? usmpy_import_shared(state, arguments[0]) : usmpy_import_any(state, arguments[0]);
     if (array == NULL) {
         return PyErr_Occurred() ? NULL : from_nested(state, arguments[0], &request);
     }

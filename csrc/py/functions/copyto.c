@@ -44,7 +44,7 @@ static int parse_ends(usmpy_state *state, const char *function, PyObject *const 
     if (casting < 0) {
         return -1;
     }
-    ends->dst = (usmpy_array *)usmpy_import_any(state, arguments[0]);
+    ends->dst = (usmpy_array *)usmpy_import_shared(state, arguments[0]);
     if (ends->dst == NULL) {
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError,

@@ -6,30 +6,35 @@
 #include "py/exchange/dlpack.h"
 #include "py/objects/placement.h"
 
-/* fill_value: an array that is broadcast, or a Python number. The other one is NULL. */
+/* fill_value: an array that is broadcast, or a number. The other one is NULL. */
 typedef struct value {
     PyObject *argument;  /* borrowed */
-    usmpy_array *source; /* one reference: a USMArray, or another library's array of more than 0 dimensions */
-    PyObject *number;    /* one reference */
+    usmpy_array *source; /* one reference */
+    PyObject *number; /* one reference: a Python number, also for another library's value of 0 dimensions */
+    usm_dtype dtype;  /* of the source or the other library's value; USM_NO_DTYPE for Python's numbers */
 } value;
 
 static int parse_value(usmpy_state *state, PyObject *argument, value *value)
 {
-    value->argument = argument;
-    value->number = NULL;
-    value->source = (usmpy_array *)usmpy_import_any(state, argument);
-    if (value->source != NULL && !usmpy_is_array(state, argument) && value->source->ndim == 0) {
-        Py_CLEAR(value->source); /* a number of the host */
+    *value = (struct value){.argument = argument, .dtype = USM_NO_DTYPE};
+    if (PyLong_CheckExact(argument) || PyFloat_CheckExact(argument) || PyBool_Check(argument) ||
+        PyComplex_CheckExact(argument)) {
+        value->number = Py_NewRef(argument);
+        return 0;
     }
-    if (value->source != NULL || PyErr_Occurred()) {
-        return value->source != NULL ? 0 : -1;
+    PyObject *host = usmpy_host_queue(state); /* borrowed: numbers in sequences do not say where they are */
+    value->source = host == NULL ? NULL : (usmpy_array *)usmpy_operand(state, argument, host);
+    if (value->source == NULL) {
+        return -1;
     }
-    int found = usmpy_host_scalar(state, argument, &value->number);
-    if (found == 0) {
-        PyErr_Format(PyExc_TypeError, "fill_value is %s %s; a number or an array is allowed",
-                     USMPY_A(argument));
+    value->dtype = (usm_dtype)value->source->dtype;
+    if (!usmpy_is_array(state, argument) && value->source->ndim == 0 &&
+        value->dtype < USM_COMPUTED_DTYPES) { /* a number of the host */
+        value->number = PyObject_CallMethod((PyObject *)value->source, "item", NULL);
+        Py_CLEAR(value->source);
+        return value->number == NULL ? -1 : 0;
     }
-    return found > 0 ? 0 : -1;
+    return 0;
 }
 
 /* Every element of the new array becomes the value. Takes the references of the array and of the value. */
@@ -58,9 +63,11 @@ static PyObject *fill(usmpy_array *array, value *value)
 /* The dtype that a value gives an array on a device. */
 static usm_dtype dtype_of(const value *value, const usm_device *device)
 {
-    return value->source != NULL
-               ? value->source->dtype
-               : usm_dtype_with_number(USM_BOOL, usmpy_kind_of_number(value->number), device->info.has_fp64);
+    bool wide = device->info.has_fp64;
+    return value->dtype == USM_NO_DTYPE
+               ? usm_dtype_with_number(USM_BOOL, usmpy_kind_of_number(value->number), wide)
+           : wide || value->source != NULL ? value->dtype
+                                           : usm_dtype_without_fp64(value->dtype);
 }
 
 /* arguments: shape, fill_value, dtype, device, queue, usm_type, order. */

@@ -260,8 +260,7 @@ PyObject *usmpy_common_queue(usmpy_state *state, const char *function, const cha
     return same ? queue : NULL;
 }
 
-/* Numbers of ctypes and similar objects, which have no ndim but a buffer of 0 dimensions. */
-static bool is_number_in_memory(PyObject *value)
+bool usmpy_is_number_in_memory(PyObject *value)
 {
     Py_buffer view;
     if (!PyObject_CheckBuffer(value)) {
@@ -303,7 +302,7 @@ int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar)
             return -1;
         }
         PyErr_Clear();
-        return is_number_in_memory(value) ? item_of(state, value, scalar) : 0;
+        return usmpy_is_number_in_memory(value) ? item_of(state, value, scalar) : 0;
     }
     int is_zero = PyLong_Check(ndim) && PyLong_AsLong(ndim) == 0;
     Py_DECREF(ndim);

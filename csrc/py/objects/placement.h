@@ -34,5 +34,7 @@ PyObject *usmpy_operand(usmpy_state *state, PyObject *value, PyObject *queue);
  * new reference; 0 for anything else; -1 with an exception.
  */
 int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar);
+/* Whether it is a buffer of 0 dimensions: numbers of ctypes, which have no ndim, and of NumPy. */
+bool usmpy_is_number_in_memory(PyObject *value);
 
 #endif

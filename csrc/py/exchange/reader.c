@@ -1,0 +1,153 @@
+/*
+ * Reads objects of any library as arrays, by one order of protocols (docs/design.md, section 5): those that
+ * share the memory, then NumPy's, which may copy. A refusal hands on to the next protocol; if none takes the
+ * object, the first refusal is told.
+ */
+#include "dlpack.h"
+#include "native.h"
+#include "py/args.h"
+#include "py/module.h"
+#include "py/objects/placement.h"
+#include "stream.h"
+
+/* Keeps the pending exception as the first refusal, or drops it; false for one that is no refusal. */
+static bool refused(PyObject **first)
+{
+    if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError)) {
+        return false;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback != NULL) {
+        (void)PyException_SetTraceback(value, traceback);
+    }
+    if (*first == NULL) {
+        *first = Py_NewRef(value);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return true;
+}
+
+/* Raises the first refusal, if there is one. NULL. */
+static void *tell(USM_TAKES PyObject *first)
+{
+    if (first != NULL && !PyErr_Occurred()) {
+        PyErr_SetObject((PyObject *)Py_TYPE(first), first);
+    }
+    Py_XDECREF(first);
+    return NULL;
+}
+
+/* By the class: a property may compute what it returns. Classes themselves are no arrays. */
+static bool class_has(usmpy_state *state, PyObject *object, usmpy_name name)
+{
+    return PyObject_HasAttr((PyObject *)Py_TYPE(object), state->names[name]);
+}
+
+/* 1 if NumPy is told how to read the object, also by a proxy's attribute; 0; -1 with an exception. */
+static int numpy_reads(usmpy_state *state, PyObject *object)
+{
+    if (PyType_Check(object)) {
+        return 0;
+    }
+    if (class_has(state, object, USMPY___array_interface__) || class_has(state, object, USMPY___array__) ||
+        class_has(state, object, USMPY___array_struct__)) {
+        return 1;
+    }
+    PyObject *method = usmpy_attribute(state, object, USMPY___array__);
+    Py_XDECREF(method);
+    return method != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+/* A scalar of NumPy is a buffer of 0 dimensions if it is a number; others show their bytes, or nothing. */
+static PyObject *from_buffer(usmpy_state *state, PyObject *object, usmpy_numpy numpy)
+{
+    return !PyObject_CheckBuffer(object) ||
+                   (numpy == USMPY_NUMPY_SCALAR && !usmpy_is_number_in_memory(object))
+               ? NULL
+               : usmpy_array_from_buffer(state, object);
+}
+
+/* Through the protocols that share memory. NULL with an exception that is final, or without one. */
+static PyObject *share(usmpy_state *state, PyObject *object, PyObject **first)
+{
+    usmpy_type_entry entry;
+    const usmpy_type_entry *known = usmpy_type_lookup(state, Py_TYPE(object), &entry);
+    if (known == NULL) {
+        return NULL;
+    }
+    usmpy_numpy numpy = (usmpy_numpy)known->numpy;
+    PyObject *array = known->route != USMPY_ROUTE_NONE
+                          ? (PyObject *)usmpy_import_dlpack(state, object, NULL, false)
+                          : usmpy_array_from_sycl_interface(state, object, false);
+    if (USM_LIKELY(array != NULL) || (PyErr_Occurred() && !refused(first))) {
+        return array;
+    }
+    if (numpy == USMPY_NUMPY_DERIVED) {
+        return NULL; /* what refused it, such as its mask, is not in a buffer */
+    }
+    array = (PyObject *)usmpy_array_from_cuda_interface(state, object, NULL);
+    if (array != NULL || (PyErr_Occurred() && !refused(first))) {
+        return array;
+    }
+    array = from_buffer(state, object, numpy);
+    if (array != NULL || (PyErr_Occurred() && !refused(first))) {
+        return array;
+    }
+    /* Where an object has both, Arrow's form may have fewer dimensions, as that of Pillow's images. */
+    return class_has(state, object, USMPY___array_interface__)
+               ? NULL
+               : (PyObject *)usmpy_array_from_arrow(state, object);
+}
+
+/* Python's numbers, lists and tuples support no protocol; bytes and the like are buffers. */
+static bool has_none(PyObject *object)
+{
+    return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
+           PyFloat_CheckExact(object);
+}
+
+PyObject *usmpy_import_shared(usmpy_state *state, PyObject *object)
+{
+    PyObject *first = NULL;
+    if (has_none(object)) {
+        return NULL;
+    }
+    if (usmpy_is_array(state, object)) {
+        return Py_NewRef(object);
+    }
+    PyObject *array = share(state, object, &first);
+    if (array == NULL) {
+        return tell(first);
+    }
+    Py_XDECREF(first);
+    return array;
+}
+
+PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
+{
+    PyObject *first = NULL;
+    if (has_none(object)) {
+        return NULL;
+    }
+    if (usmpy_is_array(state, object)) {
+        return Py_NewRef(object);
+    }
+    PyObject *array = share(state, object, &first);
+    if (USM_LIKELY(array != NULL) || PyErr_Occurred()) {
+        Py_XDECREF(first);
+        return array;
+    }
+    int reads = numpy_reads(state, object);
+    if (reads <= 0) {
+        return tell(first);
+    }
+    PyObject *read = usmpy_call("usmpy._objects", "read", "OO", object, first != NULL ? first : Py_None);
+    array = read == NULL ? NULL : usmpy_import_shared(state, read);
+    Py_XDECREF(read);
+    Py_XDECREF(first);
+    return array;
+}

@@ -1,0 +1,159 @@
+"""What objects of other libraries are as arrays: how NumPy reads them, and the words where nothing does."""
+
+from __future__ import annotations
+
+from . import _core
+from ._numpy import _PACKED
+
+TYPE_CHECKING = False  # typing itself takes a millisecond to import
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    import numpy as np
+
+_MOST = 80  # characters of a name or a representation in a message
+
+# What arrays here do not have, by the kind of NumPy's type, and the call that makes an array which they are.
+_WAYS = {
+    "M": ("times", '{array}.view("int64") has their counts'),
+    "m": ("times", '{array}.view("int64") has their counts'),
+    "S": ("text", '{block}.view("uint8") has its bytes'),
+    "U": ("text", '{array}.astype("float64") has numbers that are written in it'),
+    "T": ("text", '{array}.astype("float64") has numbers that are written in it'),
+    "O": ("Python objects", 'numpy.asarray(obj, dtype="float64") has the numbers that they are'),
+    "V": ("records", '{block}.view("uint8") has their bytes, which kernels take as an array of structs'),
+}
+
+
+def _named(obj: object) -> str:
+    kind = type(obj)
+    module = "" if kind.__module__ in ("builtins", "__main__") else kind.__module__.split(".")[0] + "."
+    return f"{module}{kind.__qualname__}"[:_MOST]
+
+
+def _first_line(error: BaseException) -> str:
+    try:
+        return (str(error).splitlines() or [""])[0][:200]
+    except Exception:  # of a __str__ that raises
+        return ""
+
+
+# What arrays of PyTorch that have no plain memory are, and the call that makes one.
+_HINTS = {
+    "is_sparse": "obj.to_dense() is an array",
+    "is_sparse_csr": "obj.to_dense() is an array",
+    "is_quantized": "obj.dequantize() is an array of its values",
+    "is_nested": "obj.to_padded_tensor(0) is an array",
+    "is_meta": "it has no elements",
+}
+
+
+def failure(what: str, obj: Any, error: BaseException) -> str:
+    """The message where a library's own protocol has raised an error."""
+    line = _first_line(error)
+    hints = [hint for name, hint in _HINTS.items() if _is_true(obj, name)]
+    return "".join(
+        [
+            f"{what} of {_named(obj)} failed: {type(error).__name__[:_MOST]}",
+            f": {line}" if line else "",
+            f"; {hints[0]}" if hints else "",
+        ]
+    )
+
+
+def _is_true(obj: Any, name: str) -> bool:
+    try:
+        return getattr(obj, name, False) is True
+    except Exception:
+        return False
+
+
+def check(obj: Any) -> None:
+    """Refuse an object whose mask or unit would be lost: BufferError."""
+    import numpy as np
+
+    if isinstance(obj, np.ma.MaskedArray) and np.ma.is_masked(obj):
+        raise BufferError(
+            f"obj is a {_named(obj)} with masked elements, and arrays here have no mask; obj.filled(0) has 0 "
+            "there"
+        )
+    for name in ("unit", "units"):
+        unit = getattr(obj, name, None) if hasattr(type(obj), name) else None  # no column of this name
+        if unit is not None and not isinstance(unit, str) and not callable(unit):
+            raise BufferError(
+                f"obj is a {_named(obj)} with unit {str(unit)[:_MOST]!r}, and arrays here have no units; "
+                f"obj.{'magnitude' if hasattr(obj, 'magnitude') else 'value'} has the numbers alone"
+            )
+
+
+def _words(obj: Any, array: np.ndarray[Any, Any]) -> str:
+    dtype = array.dtype
+    shown = str(dtype)[:_MOST]
+    text = "obj" if type(obj) is type(array) else "numpy.asarray(obj)"
+    block = text if array.ndim and array.flags.c_contiguous else "numpy.ascontiguousarray(obj)"
+    if dtype.kind in _WAYS and dtype.name not in _PACKED:
+        what, way = _WAYS[dtype.kind]
+        return f"dtype {shown}; arrays here have no {what}; {way.format(array=text, block=block)}"
+    if not dtype.isnative:
+        native = dtype.newbyteorder("=")
+        return f'dtype {shown}, of another byte order; {text}.astype("{native}") has that of this machine'
+    nearest = "complex128" if dtype.kind == "c" else "float64" if dtype.itemsize > 2 else "float32"
+    return f'dtype {shown}, which arrays here lack; {text}.astype("{nearest}") has another'
+
+
+def _is_known(dtype: np.dtype[Any]) -> bool:
+    known = getattr(_core, dtype.name, None)
+    return dtype.isnative and dtype.name not in _PACKED and isinstance(known, _core.DType)
+
+
+def read(obj: Any, refusal: Exception | None) -> Any:
+    """Return what NumPy makes of an object in one call: an array that usmpy takes. Else raise.
+
+    `refusal` is what the protocols that share memory have said, and None for an object that has none.
+    """
+    try:
+        import numpy as np
+    except ImportError:
+        text = f"obj is a {_named(obj)}, which NumPy reads; NumPy is not installed"
+        raise refusal or TypeError(text) from None
+    check(obj)
+    try:
+        array = np.asarray(obj)
+    except MemoryError:
+        raise
+    except Exception as error:
+        if refusal is not None:
+            raise refusal from None
+        raise BufferError(failure("numpy.asarray", obj, error)) from error
+    dtype = array.dtype
+    if not _is_known(dtype):
+        message = f"obj is a {_named(obj)}, which NumPy reads as {_words(obj, array)}"
+        raise (TypeError if refusal is None else type(refusal))(message) from refusal
+    if dtype.type.__module__ != "numpy":  # of ml_dtypes: by their bits
+        bits = _core.from_dlpack(array.view(f"uint{8 * dtype.itemsize}"))
+        return _core._reinterpret(bits, dtype.name)
+    return array.copy() if any(stride % dtype.itemsize for stride in array.strides) else array
+
+
+def refuse(obj: Any) -> NoReturn:
+    """Raise the TypeError of an object that is neither an array nor a number nor a sequence."""
+    way = ""
+    if isinstance(obj, type):
+        way = "an instance of it may be one"
+    elif hasattr(obj, "__arrow_c_stream__") or hasattr(obj, "__dataframe__"):
+        way = "its columns are, one by one (pyarrow: column.combine_chunks(), others: column.to_numpy())"
+    elif hasattr(obj, "keys"):
+        way = "list(obj.values()) is a sequence"
+    elif isinstance(obj, (set, frozenset)):
+        way = "sorted(obj) is a sequence"
+    elif hasattr(obj, "shape"):
+        calls = [name for name in ("get", "numpy", "to_numpy", "asnumpy") if hasattr(obj, name)]
+        way = (
+            f"obj.{calls[0]}() is an array of NumPy"
+            if calls
+            else "it has no protocol that says how to read it"
+        )
+    raise TypeError(
+        f"obj is or has a {_named(obj)}, which is neither an array nor a number nor a sequence; only these "
+        f"can be made into an array{'; ' if way else ''}{way}"
+    )
