@@ -6,6 +6,9 @@
 #include "check.h"
 #include "core/base/reclaimer.h"
 #include "core/device/rule.h"
+#include "core/memory/blocks.h"
+#include "core/memory/pool.h"
+#include "core/share/share.h"
 #include "core/tasks/alloc_stream.h"
 #include "core/tasks/reclaim.h"
 #include "core/tasks/unretrieved.h"
@@ -24,6 +27,7 @@ static _Atomic bool idle = true;
 static _Atomic long touched, synchronized; /* calls about streams; calls that wait for the device */
 static _Atomic uint64_t generation = 100;  /* of the streams: their numbers begin there */
 static _Atomic bool refuses;               /* to enqueue a marker */
+static _Atomic bool cannot_wait;           /* for the device */
 
 /* Called once, when the moment comes: what another thread does meanwhile. */
 static struct {
@@ -78,9 +82,9 @@ static uint64_t stream_id(usm_device *device, void *handle)
 static usm_status synchronize(usm_device *device, usm_error *error)
 {
     (void)device;
-    (void)error;
     atomic_fetch_add(&synchronized, 1);
-    return USM_OK;
+    return atomic_load(&cannot_wait) ? usm_error_set(error, USM_MEMORY, "this wait was made to fail")
+                                     : USM_OK;
 }
 
 static void *handle(usm_native what, const void *object)
@@ -381,6 +385,115 @@ static void what_cannot_be_recorded_waits_and_is_reported_once(void)
     usm_unretrieved_set_reporter(NULL);
 }
 
+/* What the device may still work on when the last count goes. */
+enum { BLOCK, LARGE, POOLED, FOREIGN, SHARED, WAYS };
+
+static _Atomic int owners_left;
+
+static void end_owner(void *owner)
+{
+    (void)owner;
+    atomic_fetch_sub(&owners_left, 1);
+}
+
+/* Lent to a stream that may be gone; a block that the pool keeps, to the default stream. */
+static usm_alloc *new_lent(int way)
+{
+    static char bytes[64];
+    usm_error error;
+    usm_alloc *alloc = new_lendable_of(way == LARGE ? USM_POOL_LARGEST + 1 : 30000);
+    usm_place *place = alloc->place;
+    place->device->info.host_reads_device = way != POOLED;
+    if (way == FOREIGN || way == SHARED) {
+        usm_alloc_release(alloc);
+    }
+    if (way == FOREIGN) {
+        CHECK_OK(usm_alloc_import(place, USM_DEVICE, bytes, sizeof bytes, bytes, end_owner, &alloc, &error));
+        atomic_fetch_add(&owners_left, 1);
+    } else if (way == SHARED) {
+        CHECK_OK(usm_share_create(host_place(), USM_DEVICE, 30000, NULL, NULL, &alloc, &error));
+    }
+    if (way == POOLED) {
+        CHECK_OK(usm_alloc_lend(alloc, device_with_streams(), USM_STREAM_LEGACY, &error));
+    } else {
+        end_loan(alloc, 1, number_of(1));
+    }
+    return alloc;
+}
+
+static bool is_kept(int way, const void *pointer)
+{
+    usm_block block;
+    usm_deferred_drain(&usm_deferred_main);
+    return way == FOREIGN ? atomic_load(&owners_left) == 1 : usm_blocks_find(pointer, &block);
+}
+
+/* As trim() does, or what ends the process. */
+static void reclaim(usm_place *place, bool stops)
+{
+    if (stops) {
+        usm_reclaim_pool(place->pools[USM_DEVICE]);
+        usm_reclaimer_stop();
+    } else {
+        usm_reclaim_place(place);
+    }
+}
+
+static void what_cannot_be_waited_for_is_kept_and_reported_once(void)
+{
+    reports = 0;
+    usm_unretrieved_set_reporter(count_report);
+    atomic_store(&idle, false);
+    for (int way = 0; way < WAYS; way++) {
+        for (int stops = 0; stops < 2; stops++) {
+            usm_alloc *alloc = new_lent(way);
+            usm_place *place = alloc->place;
+            void *pointer = alloc->pointer;
+            atomic_store(&cannot_wait, true);
+            usm_alloc_release(alloc);
+            for (int tries = 0; tries < 2; tries++) {
+                long before = atomic_load(&synchronized);
+                reclaim(place, stops == 1 && tries == 0); /* which ends the thread, too */
+                CHECK(atomic_load(&synchronized) > before);
+                CHECK(is_kept(way, pointer));
+            }
+            CHECK(!is_used_again(pointer, 30000));
+            atomic_store(&cannot_wait, false);
+            reclaim(place, false);
+            CHECK(!is_kept(way, pointer));
+        }
+    }
+    atomic_store(&idle, true);
+    CHECK_EQ(reports, 1);
+    usm_unretrieved_set_reporter(NULL);
+}
+
+/* The memory of a context that ends cannot wait for a later try. */
+static void a_context_that_ends_leaves_what_cannot_be_waited_for_to_the_driver(void)
+{
+    usm_error error;
+    usm_context *context;
+    usm_place *place;
+    usm_alloc *alloc;
+    usm_block block;
+    usm_device *device = device_with_streams();
+    device->info.host_reads_device = false;
+    atomic_store(&idle, false);
+    CHECK_OK(usm_context_create(&device, 1, &context, &error));
+    CHECK_OK(usm_context_place(context, device, &place, &error));
+    CHECK_OK(usm_alloc_create(place, USM_DEVICE, 40000, false, &alloc, &error));
+    static int32_t *pointer; /* static: LeakSanitizer finds it there */
+    pointer = alloc->pointer;
+    CHECK_OK(usm_alloc_lend(alloc, device, USM_STREAM_LEGACY, &error));
+    atomic_store(&cannot_wait, true);
+    usm_alloc_release(alloc);
+    usm_context_release(context);
+    atomic_store(&cannot_wait, false);
+    atomic_store(&idle, true);
+    pointer[0] = pointer[9999] = 7; /* AddressSanitizer: it was not freed */
+    CHECK(!usm_blocks_find(pointer, &block));
+}
+
 int main(void)
 {
     watchdog(120);
@@ -390,5 +503,7 @@ int main(void)
     RUN(a_block_waits_until_its_stream_is_known_to_live);
     RUN(a_drain_waits_for_the_device_once);
     RUN(what_cannot_be_recorded_waits_and_is_reported_once);
+    RUN(what_cannot_be_waited_for_is_kept_and_reported_once);
+    RUN(a_context_that_ends_leaves_what_cannot_be_waited_for_to_the_driver);
     return 0;
 }

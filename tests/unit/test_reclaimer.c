@@ -8,8 +8,9 @@
 
 typedef struct thing {
     usm_reclaimable base;
-    _Atomic bool busy; /* the driver would wait */
-    gate *gate;        /* held in give_back; NULL: not */
+    _Atomic bool busy;  /* the driver would wait */
+    _Atomic bool fails; /* the driver fails, whether it may wait or not */
+    gate *gate;         /* held in give_back; NULL: not */
     _Atomic int asked, given;
     bool waits; /* of the last call */
 } thing;
@@ -19,7 +20,7 @@ static bool give_back(usm_reclaimable *self, bool waits)
     thing *thing = (struct thing *)self;
     thing->waits = waits;
     atomic_fetch_add(&thing->asked, 1);
-    if (!waits && atomic_load(&thing->busy)) {
+    if (atomic_load(&thing->fails) || (!waits && atomic_load(&thing->busy))) {
         return false;
     }
     if (thing->gate != NULL) {
@@ -135,6 +136,26 @@ static void beyond_a_gibibyte_the_driver_waits(void)
     usm_reclaimer_drain();
 }
 
+/* Neither a drain nor the end of the process waits for it; the thread and the next drain try again. */
+static void what_the_driver_fails_to_take_back_is_kept(void)
+{
+    thing broken = make(true, 1), busy = make(true, 10), later = make(false, 100);
+    broken.fails = true;
+    usm_reclaimer_put(&broken.base);
+    usm_reclaimer_put(&busy.base);
+    CHECK_EQ(usm_reclaimer_drain(), 10);
+    CHECK_EQ(usm_reclaimer_drain(), 0);
+    usm_reclaimer_stop();
+    CHECK_EQ(broken.given, 0);
+    usm_reclaimer_put(&later.base); /* the thread runs again */
+    await(&later.given, 1);
+    await(&broken.asked, broken.asked + 2);
+    CHECK_EQ(broken.given, 0);
+    atomic_store(&broken.fails, false);
+    CHECK_EQ(usm_reclaimer_drain(), 1);
+    CHECK_EQ(broken.given + busy.given + later.given, 3);
+}
+
 static void at_the_end_of_the_process_all_is_given_back(void)
 {
     thing busy = make(true, 1), later = make(true, 1);
@@ -227,6 +248,7 @@ int main(void)
     RUN(a_drain_waits_for_what_the_thread_is_giving_back);
     RUN(one_that_fits_is_taken_out);
     RUN(beyond_a_gibibyte_the_driver_waits);
+    RUN(what_the_driver_fails_to_take_back_is_kept);
     RUN(at_the_end_of_the_process_all_is_given_back);
     RUN(the_end_of_the_process_does_not_wait_for_ever);
 #ifndef __SANITIZE_THREAD__

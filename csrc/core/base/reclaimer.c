@@ -44,16 +44,20 @@ static usm_reclaimable *remove_at(usm_reclaimable **at)
     return item;
 }
 
-/* The lock held, which is given back meanwhile. Whether the item is gone; else it is the last one again. */
-static bool give_back_first(bool waits)
+/*
+ * The lock held, which is given back meanwhile. `at` is as for remove_at. Whether the item is gone; else it
+ * is the last one again.
+ */
+static bool give_back_at(usm_reclaimable **at, bool waits)
 {
-    usm_reclaimable *item = remove_at(&list.first);
+    usm_reclaimable *item = remove_at(at);
     list.giving++;
     usm_mutex_unlock(&list.lock);
     bool gone = item->give_back(item, waits);
     usm_mutex_lock(&list.lock);
     list.giving--;
     if (!gone) {
+        item->failed_ns = waits ? usm_clock_ns() : item->failed_ns;
         append(item);
     }
     pthread_cond_broadcast(&list.changed);
@@ -71,9 +75,12 @@ static void *run(void *unused)
             usm_cond_wait_until(&list.changed, &list.lock, INT64_MAX);
             continue;
         }
-        bool any = false;
+        bool any = false, last = list.stop;
         for (size_t n = list.n; n > 0 && list.n != 0; n--) {
-            any |= give_back_first(list.stop || list.nbytes > MOST_BYTES);
+            any |= give_back_at(&list.first, last || list.nbytes > MOST_BYTES);
+        }
+        if (last && !any) {
+            break; /* the driver fails: the end of the process does not wait for that */
         }
         pause = any ? LEAST_PAUSE_NS : pause < MOST_PAUSE_NS ? 2 * pause : MOST_PAUSE_NS;
         if (list.n != 0 && !any && !list.stop) {
@@ -101,6 +108,7 @@ static void start(void)
 void usm_reclaimer_put(usm_reclaimable *item)
 {
     item->since_ns = usm_clock_ns();
+    item->failed_ns = 0;
     usm_mutex_lock(&list.lock);
     append(item);
     start();
@@ -126,11 +134,19 @@ usm_reclaimable *usm_reclaimer_take(bool (*fits)(const usm_reclaimable *item, co
 size_t usm_reclaimer_drain(void)
 {
     size_t nbytes = 0;
+    int64_t begun_ns = usm_clock_ns();
     usm_mutex_lock(&list.lock);
-    while (list.n != 0 || list.giving != 0) {
-        if (list.n != 0) {
-            size_t of_first = list.first->nbytes;
-            nbytes += give_back_first(true) ? of_first : 0;
+    while (true) {
+        usm_reclaimable **at = &list.first;
+        while (*at != NULL && (*at)->failed_ns > begun_ns) {
+            at = &(*at)->next;
+        }
+        if (*at == NULL && list.giving == 0) {
+            break;
+        }
+        if (*at != NULL) {
+            size_t of_this = (*at)->nbytes;
+            nbytes += give_back_at(at, true) ? of_this : 0;
         } else {
             usm_cond_wait_until(&list.changed, &list.lock, INT64_MAX);
         }
@@ -151,7 +167,7 @@ void usm_reclaimer_settle(void)
         }
         any = false;
         for (size_t n = list.n; n > 0 && list.n != 0; n--) {
-            any |= give_back_first(false);
+            any |= give_back_at(&list.first, false);
         }
     }
     usm_mutex_unlock(&list.lock);

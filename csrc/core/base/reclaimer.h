@@ -6,7 +6,7 @@
  * A driver that waits may keep other threads' submissions out meanwhile (CUDA's cuMemFree does), so the
  * thread asks before each of them whether the driver would wait, and comes back later if so. It lets the
  * driver wait once too many bytes have piled up, and at the end of the process; usm_reclaimer_drain does on
- * behalf of its caller.
+ * behalf of its caller. What cannot be given back since the driver fails is kept, and tried again.
  */
 #ifndef USM_CORE_RECLAIMER_H
 #define USM_CORE_RECLAIMER_H
@@ -22,10 +22,11 @@
 typedef struct usm_reclaimable {
     struct usm_reclaimable *next;
     size_t nbytes;
-    int64_t since_ns; /* usm_clock_ns of usm_reclaimer_put */
+    int64_t since_ns;  /* usm_clock_ns of usm_reclaimer_put */
+    int64_t failed_ns; /* usm_clock_ns of the last failure with `waits`; 0: none */
     /*
-     * Gives it back, and ends the object that it is in. False: the driver would wait for work; only without
-     * `waits`. Any thread without the GIL, no lock, one thread at a time.
+     * Gives it back, and ends the object that it is in. False: the driver would wait for work; with `waits`
+     * the driver failed. Any thread without the GIL, no lock, one thread at a time.
      */
     bool (*give_back)(struct usm_reclaimable *self, bool waits);
 } usm_reclaimable;
@@ -36,8 +37,8 @@ void usm_reclaimer_put(USM_TAKES usm_reclaimable *item);
 USM_GIVES usm_reclaimable *usm_reclaimer_take(bool (*fits)(const usm_reclaimable *item, const void *argument),
                                               const void *argument);
 /*
- * Gives back all that was put before: their bytes, of those that the calling thread gave back. Waits for work
- * in the driver. No lock, no GIL.
+ * Tries to give back all that was put before: their bytes, of those that the calling thread gave back. Waits
+ * for work in the driver. No lock, no GIL.
  */
 size_t usm_reclaimer_drain(void);
 /*

@@ -163,12 +163,10 @@ size_t usm_share_sweep(void)
     return lent;
 }
 
-/* The deleter of allocations: no task uses the memory any more. Any thread, no lock. */
+/* The deleter of allocations: neither tasks nor streams of others use the memory. Any thread, no lock. */
 static void end_alloc(void *owner)
 {
     usm_share *share = owner, *asked = NULL;
-    usm_alloc_settle(share->alloc);
-    (void)usm_alloc_finish_lent(share->alloc, INT64_MAX, NULL);
     usm_blocks_remove(share->alloc);
     pthread_mutex_t *mutex = lock();
     bool lent = is_lent(share);

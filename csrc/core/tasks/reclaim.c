@@ -6,6 +6,7 @@
 #include "core/memory/blocks.h"
 #include "core/memory/usage.h"
 #include "queue.h"
+#include "unretrieved.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -28,10 +29,6 @@ void usm_reclaim_block(usm_alloc *alloc)
 {
     usm_place *place = alloc->place;
     const usm_backend *backend = place->context->backend;
-    usm_alloc_settle(alloc);
-    if (usm_alloc_finish_lent(alloc, INT64_MAX, NULL) != USM_OK) {
-        return; /* without memory for the wait: the block is lost, which is better than in use */
-    }
     usm_context_memory_departs(place->context);
     usm_blocks_remove(alloc);
     USM_CALL_IF(free_waits(alloc), backend, memory_free)
@@ -39,11 +36,16 @@ void usm_reclaim_block(usm_alloc *alloc)
     usm_usage_give(place, alloc->size);
 }
 
+static void free_record(USM_TAKES usm_alloc *alloc)
+{
+    free(alloc->hazards.readers);
+    free(alloc);
+}
+
 static void free_block(USM_TAKES usm_alloc *alloc)
 {
     usm_reclaim_block(alloc);
-    free(alloc->hazards.readers);
-    free(alloc);
+    free_record(alloc);
 }
 
 static bool is_lent(usm_alloc *alloc)
@@ -53,6 +55,17 @@ static bool is_lent(usm_alloc *alloc)
 
 /* Memory that waits here, and was lent to a stream that may be gone. */
 static _Atomic size_t n_lent;
+
+/* As usm_alloc_finish_lent; a failure is reported. False: the memory is still lent. */
+static bool finish_lent(usm_alloc *alloc, int64_t since_ns)
+{
+    usm_error error;
+    usm_status status = usm_alloc_finish_lent(alloc, since_ns, &error);
+    if (status != USM_OK) {
+        usm_unretrieved_report_once(&error);
+    }
+    return status == USM_OK;
+}
 
 /*
  * Whether no work of others is left on the memory. Asks the stream that it was lent to. Waits for the device
@@ -67,7 +80,11 @@ static bool has_ended(usm_alloc *alloc, bool waits)
         return true;
     }
     bool late = usm_clock_ns() - since_ns >= STREAM_NS && !usm_place_is_at_work(alloc->place);
-    return (waits || late) && usm_alloc_finish_lent(alloc, since_ns, NULL) == USM_OK;
+    bool ended = (waits || late) && finish_lent(alloc, since_ns);
+    if (late && !ended) {
+        alloc->link.reclaimable.since_ns = usm_clock_ns(); /* the next try is as late */
+    }
+    return ended;
 }
 
 static bool give_back(usm_reclaimable *item, bool waits)
@@ -75,16 +92,17 @@ static bool give_back(usm_reclaimable *item, bool waits)
     usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
     usm_context *context = alloc->context;
     bool was_lent = is_lent(alloc), counted = was_lent && alloc->stream_id != 0;
-    bool ended = has_ended(alloc, waits);
-    if (!waits && (!ended || (free_waits(alloc) && usm_place_is_at_work(alloc->place)))) {
+    if (!has_ended(alloc, waits)) {
         return false;
     }
     atomic_fetch_sub(&n_lent, counted);
+    if (!waits && free_waits(alloc) && usm_place_is_at_work(alloc->place)) {
+        return false;
+    }
     if (is_shared(alloc)) {
         usm_context_memory_departs(context);
         alloc->deleter(alloc->owner);
-        free(alloc->hazards.readers);
-        free(alloc);
+        free_record(alloc);
         usm_context_release(context);
         return true;
     }
@@ -105,7 +123,7 @@ static bool give_back_owner(usm_reclaimable *item, bool waits)
 {
     usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
     if (!has_ended(alloc, waits)) {
-        return waits; /* without memory for the wait the owner never gets it back */
+        return false;
     }
     atomic_fetch_sub(&n_lent, 1);
     usm_refcount_init(&alloc->refs, 1);
@@ -236,10 +254,19 @@ bool usm_reclaim_to_pool(usm_alloc *alloc)
 size_t usm_reclaim_pool(usm_pool *pool)
 {
     size_t freed = 0;
+    int64_t now_ns = usm_clock_ns();
     for (usm_alloc *list = usm_pool_take_all(pool), *next; list != NULL; list = next) {
         next = list->link.next_free;
-        freed += list->size;
-        free_block(list);
+        usm_alloc_settle(list);
+        if (finish_lent(list, now_ns)) {
+            freed += list->size;
+            free_block(list);
+        } else if (usm_refcount_up_unless_zero(&list->context->refs)) {
+            put(list, give_back);
+        } else { /* the context ends: the driver keeps the block, which is better than in use */
+            usm_blocks_remove(list);
+            free_record(list);
+        }
     }
     return freed;
 }

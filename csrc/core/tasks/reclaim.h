@@ -32,11 +32,14 @@ void usm_reclaim_stream_lives(usm_device *device, void *stream, uint64_t id);
  */
 USM_GIVES usm_alloc *usm_reclaim_reuse(usm_place *place, usm_kind kind, size_t nbytes);
 /*
- * Gives the block back to the driver; the record stays the caller's. Waits for what usm_reclaim_later names.
- * Any thread that may free memory, no lock.
+ * Gives the block, which is not lent, back to the driver; the record stays the caller's. Waits as memory_free
+ * does. Any thread that may free memory, no lock.
  */
 void usm_reclaim_block(usm_alloc *alloc);
-/* Gives all spare blocks of the pool back to the driver: their bytes. May wait, too. No lock. */
+/*
+ * Gives all spare blocks of the pool back to the driver: their bytes. May wait, too. A block that is lent,
+ * where the device cannot be waited for, goes to the reclaimer. No lock.
+ */
 size_t usm_reclaim_pool(usm_pool *pool);
 /*
  * Gives the spare blocks of all kinds and all that the reclaimer has back to the driver, and what the driver
