@@ -463,3 +463,67 @@ def test_a_copy_that_is_refused_while_it_is_early_leaves_no_memory(call):
         """,
         pools=0,
     )
+
+
+LENT = """
+import producers
+reports = []
+sys.unraisablehook = lambda args: reports.append(str(args.exc_value))
+other = usmpy.Queue(device)
+N = 1 << 20
+
+def lent():
+    '''The only reference to a block is a loan, whose stream may be destroyed before it ends.'''
+    x = usmpy.zeros(N, dtype="int8", queue=device.queue)
+    x.wait()
+    return producers.take(x.__dlpack__(stream=other.native_handle, max_version=(1, 0)))
+
+def held():
+    usmpy.trim()
+    return usmpy.memory_stats(device)["held"]
+
+nothing = held()
+"""
+
+
+@pytest.mark.parametrize(("function", "code"), [("cuMemAlloc", 2), ("cuMemAlloc", 999), ("cuMemFree", 999)])
+def test_a_device_that_cannot_be_waited_for_keeps_the_block(function, code):
+    """The report names the function of the driver that failed."""
+    run(
+        f"""
+        for i in range(2):
+            producers.delete(lent())
+            assert sim.cudasim_fail(b"{function}", 1, {code}) == 0
+            assert held() == nothing + (N if i == 0 or "{function}" == "cuMemFree" else 0)
+            assert sim.cudasim_fail(b"{function}", 0, 0) == 0
+            assert held() == nothing
+            if i == 0:
+                gc.collect()
+                assert len(reports) == 1, reports
+                assert reports[0].startswith("{function} failed with CUDA_ERROR_"), reports
+        assert len(reports) == 1, reports
+        assert usmpy.arange(3, device=device).tolist() == [0, 1, 2]
+        """,
+        start=START + LENT,
+    )
+
+
+def test_a_full_device_can_be_waited_for():
+    run(
+        """
+        producers.delete(lent())
+        assert held() == nothing  # from here on a wait needs no further memory
+        loan, full = lent(), []
+        for size in (N, 1 << 10, 1):
+            try:
+                while True:
+                    full.append(usmpy.empty(size, dtype="int8", device=device))
+            except MemoryError:
+                pass
+        producers.delete(loan)
+        full.append(usmpy.empty(N, dtype="int8", device=device))
+        assert not reports, reports
+        """,
+        start=START + LENT,
+        memory=32 << 20,
+    )

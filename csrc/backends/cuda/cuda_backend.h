@@ -34,6 +34,7 @@ typedef struct usm_cuda_device {
     bool has_pageable;      /* kernels use any memory of the process */
     int major, minor;       /* compute capability */
     _Atomic int lost;       /* a CUresult that no call of this context survives, once one was seen */
+    _Atomic uint64_t byte;  /* a CUdeviceptr to free for usm_cuda_native_synchronize, if memory has run out */
     _Atomic uint8_t *peers; /* by ordinal: a usm_memory_connection each */
     pthread_mutex_t lock;   /* a leaf: what follows */
     CUmemoryPool pool;      /* has_pools; made at first use */

@@ -91,10 +91,28 @@ uint64_t usm_cuda_native_stream_id(usm_device *device, void *handle)
  * cuMemFree of what cuMemAlloc gave waits for all work of the context, and leaves captures alone, which
  * cuCtxSynchronize and the like invalidate. Memory of a pool would not wait (driver 580).
  */
+static CUresult free_byte(usm_cuda_device *native, const char **function)
+{
+    CUdeviceptr byte = (CUdeviceptr)atomic_exchange(&native->byte, 0), next;
+    *function = "cuMemAlloc";
+    CUresult code = byte != 0 ? CUDA_SUCCESS : usm_cuda.cuMemAlloc(&byte, 1);
+    if (code == CUDA_SUCCESS) {
+        *function = "cuMemFree";
+        code = usm_cuda.cuMemFree(byte);
+    }
+    if (code == CUDA_SUCCESS && usm_cuda.cuMemAlloc(&next, 1) == CUDA_SUCCESS) {
+        next = (CUdeviceptr)atomic_exchange(&native->byte, next);
+        if (next != 0) { /* another thread's */
+            (void)usm_cuda.cuMemFree(next);
+        }
+    }
+    return code;
+}
+
 usm_status usm_cuda_native_synchronize(usm_device *device, usm_error *error)
 {
     usm_cuda_scope scope;
-    CUdeviceptr pointer;
+    const char *function;
     if (usm_cuda_forked() || usm_cuda_is_lost(device)) {
         return USM_OK;
     }
@@ -103,11 +121,10 @@ usm_status usm_cuda_native_synchronize(usm_device *device, usm_error *error)
         return usm_cuda_is_lost(device) ? USM_OK : status;
     }
     usm_cuda_relax(&scope);
-    CUresult code = usm_cuda.cuMemAlloc(&pointer, 1);
-    code = code == CUDA_SUCCESS ? usm_cuda.cuMemFree(pointer) : code;
+    CUresult code = free_byte(usm_cuda_device_of(device), &function);
     usm_cuda_note(device, code);
     if (code != CUDA_SUCCESS && !usm_cuda_is_lost(device)) {
-        status = usm_cuda_failed_on(device, error, code, "cuMemAlloc");
+        status = usm_cuda_failed_on(device, error, code, function);
     }
     usm_cuda_leave(&scope);
     return status;
