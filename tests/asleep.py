@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import time
@@ -46,14 +47,25 @@ def until_others_sleep() -> None:
     _until_asleep(os.getpid(), lambda: [n for n in map(int, os.listdir("/proc/self/task")) if n != own])
 
 
+class NeverAsleep(AssertionError):
+    """A thread did not sleep within PATIENCE."""
+
+
 def once_asleep(call: Callable[[], object]) -> None:
-    """Calls the function from another thread once this thread sleeps, or after PATIENCE."""
+    """Calls the function from another thread once this thread sleeps.
+
+    If it does not within PATIENCE, the function is called, so that nothing waits for it any more, and this
+    thread raises NeverAsleep.
+    """
 
     def wait() -> None:
         try:
             until_asleep(thread=sleeper)
+        except AssertionError:
+            raised = ctypes.py_object(NeverAsleep)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(identity), raised)
         finally:
             call()
 
-    sleeper = threading.get_native_id()
+    sleeper, identity = threading.get_native_id(), threading.get_ident()
     threading.Thread(target=wait, daemon=True).start()

@@ -5,6 +5,11 @@ A sleep in the body of a `while` loop is the pause between two looks. All others
 
 import pathlib
 import re
+import threading
+import time
+
+import asleep
+import pytest
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 CALLS = r"\b(?:u?sleep|nanosleep|sleep_ms|Timer)\s*\("
@@ -65,3 +70,25 @@ def test_no_test_sleeps_to_synchronise():
     found = {name: [] for name in ALLOWED} | sleeps()
     wrong = {name: lines for name, lines in found.items() if len(lines) != ALLOWED.get(name, (0,))[0]}
     assert wrong == {}, "use a gate, an event or tests/asleep.py; a sleep that went leaves the list too"
+
+
+def test_a_thread_that_does_not_sleep_fails(monkeypatch):
+    """What it would have waited for comes all the same: it must not hang."""
+    monkeypatch.setattr(asleep, "PATIENCE", 0)
+    gate = threading.Event()
+
+    def wait():
+        until = time.monotonic() + 60  # else a failure would be a hang
+        asleep.once_asleep(gate.set)
+        while time.monotonic() < until:
+            pass
+
+    with pytest.raises(asleep.NeverAsleep):
+        wait()
+    assert gate.wait(60)
+
+
+def test_a_thread_that_sleeps_goes_on():
+    gate = threading.Event()
+    asleep.once_asleep(gate.set)
+    assert gate.wait(asleep.PATIENCE)
