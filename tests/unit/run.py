@@ -31,7 +31,7 @@ from extension import CSRC, PLACE, Extension, generate, sources
 from ninja_build import ROOT, Build, BuildError
 
 HERE = pathlib.Path(__file__).resolve().parent
-SUPPORT, DRIVER = HERE / "support.c", HERE / "driver.c"
+SUPPORT, DRIVER = [HERE / "support.c", HERE / "streams.c"], HERE / "driver.c"
 SANITIZERS = ("address", "undefined", "thread")
 DRIVERS = ("opencl", "cuda", "level_zero")
 REGISTRY = CSRC / "core" / "device" / "registry.c"
@@ -74,12 +74,12 @@ def core_and_build(compiler, flags, name):
     generate(verbose=False)
     extension.core.run(objects)
     build = Build.named(PLACE, name, extension.compiler, [*extension.options, f"-I{HERE.relative_to(ROOT)}"])
-    support = build.compile(SUPPORT)
-    own = [build.compile(REGISTRY, ["-DUSM_LEVEL_ZERO=1"]), build.compile(DRIVER), support]
+    support = [build.compile(source) for source in SUPPORT]
+    own = [build.compile(REGISTRY, ["-DUSM_LEVEL_ZERO=1"]), build.compile(DRIVER), *support]
 
     def with_drivers():
         extension.core.run(extension.of_core)
-        return [*extension.of_core, support]
+        return [*extension.of_core, *support]
 
     return [*objects, *own], with_drivers, build
 

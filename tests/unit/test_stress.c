@@ -13,6 +13,7 @@
 #include "core/tasks/alloc_stream.h"
 #include "core/tasks/reclaim.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 
 enum {
