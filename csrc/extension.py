@@ -206,7 +206,7 @@ RARE = {
     "py/arrays": "flags from_python hints",
     "py/exchange": "arrow borrow bytes c_api interface_dict native pointer share stream sycl sycl_interface",
     "py/programs": "build program",
-    "core/share": "handle memfd pipe share",
+    "core/share": "export handle memfd opening pipe share",
     "backends/host": "device library memory",
     "backends/opencl": "context device library native native_kernel profiling program queue_cache status",
     "backends/level_zero": "context device library native profiling program share status",

@@ -6,6 +6,8 @@
 #include "fuzz.h"
 
 #include "core/layout/dtype.h"
+#include "core/share/export.h"
+#include "core/share/opening.h"
 #include "core/share/share.h"
 
 #include "support.h"

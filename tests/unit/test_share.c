@@ -7,7 +7,9 @@
 
 #include "core/base/sync.h"
 #include "core/device/rule.h"
+#include "core/share/export.h"
 #include "core/share/memfd.h"
+#include "core/share/opening.h"
 #include "core/share/share.h"
 
 #include <dlfcn.h>

@@ -10,6 +10,26 @@
 
 #include "core/tasks/queue.h"
 #include "handle.h"
+#include "pipe.h"
+
+/* A block of this process. What changes in it, but `readonly`, is the lock's (usm_share_lock). */
+typedef struct usm_share {
+    struct usm_share *next; /* in `all` */
+    uint8_t block[16];      /* as in handles */
+    usm_alloc *alloc;       /* no count; NULL: it has ended, and others have the memory open */
+    usm_place *place;
+    const usm_share_entries *entries;
+    usm_shared_memory memory;
+    usm_share_record record; /* its descriptors are this struct's */
+    bool created;            /* by this process, and not opened */
+    _Atomic bool readonly;   /* nothing here may write to it; only ever cleared */
+    /* Of handles that were made here, where the memory ends with the exporter. */
+    usm_pipe *pipes;
+    /* While a thread asks the system, without the lock, which of them are closed: these are that thread's. */
+    bool busy;
+    usm_pipe *asked;
+    struct usm_share *next_asked;
+} usm_share;
 
 /* Other processes can open the memory; true of memory without bytes. */
 static inline bool usm_share_has(const usm_alloc *alloc)
@@ -27,30 +47,39 @@ usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_
                             void *argument, USM_GIVES usm_alloc **out, usm_error *error);
 
 /*
- * Fills what a handle says of the block, and `descriptors`, which are the caller's to close. Orders openers
- * after all work that is pending on the memory: waits for it here, or records an event in the driver. The
- * caller has set the members of the array and zeroed the others, and calls usm_handle_seal. USM_BUFFER for
- * memory that is not shared. No lock, no GIL.
- */
-usm_status usm_share_export(usm_alloc *alloc, usm_share_handle *handle,
-                            int descriptors[USM_HANDLE_DESCRIPTORS], usm_wait_poll poll, void *argument,
-                            usm_error *error);
-
-/* The block of a handle if this process has it, a new count; else NULL. Any thread, no lock. */
-USM_GIVES usm_alloc *usm_share_find(const usm_share_handle *handle);
-/*
- * The block of a handle, which is opened in the place that is the memory's unless this process has it. The
- * descriptors stay the caller's. Later work here is ordered after what the handle orders. USM_VALUE where
- * handle and descriptors do not fit or the exporter has ended; nothing is mapped then. No lock, no GIL.
- */
-usm_status usm_share_open(usm_place *place, const usm_share_handle *handle, const int *descriptors,
-                          bool readonly, USM_GIVES usm_alloc **out, usm_error *error);
-
-/*
  * Closes the blocks of ended allocations that other processes had open and have closed since
  * (usm_share_entries.ends_with_exporter): the number of those that are still open. Each creation and trim()
  * call it. No lock, no GIL.
  */
 size_t usm_share_sweep(void);
+
+/* What follows is for export.c and opening.c. */
+
+/* The block of memory that usm_share_has(). */
+static inline usm_share *usm_share_of(usm_alloc *alloc)
+{
+    return alloc->owner;
+}
+
+/* Locks the index of blocks: a leaf, which the caller unlocks. */
+pthread_mutex_t *usm_share_lock(void);
+/* A record without memory; NULL: no memory for it. */
+USM_GIVES usm_share *usm_share_new(usm_place *place, const usm_share_entries *entries, usm_kind kind,
+                                   size_t nbytes);
+/* Closes a block that is not in the index. No lock. */
+void usm_share_destroy(USM_TAKES usm_share *share);
+/* An allocation over a mapped block that nobody else knows. It does not own the block yet. */
+usm_status usm_share_new_alloc(usm_share *share, size_t nbytes, USM_GIVES usm_alloc **out, usm_error *error);
+/* The allocation's end is the block's from now on. The lock is held, unless nobody knows either of them. */
+void usm_share_own(usm_share *share, usm_alloc *alloc);
+/* Puts the block into the index. The lock is held. */
+void usm_share_list(usm_share *share);
+/*
+ * The lock is held. The allocation of a block, a new count; else NULL, and *lent is the block if it is one of
+ * this process whose allocation has ended, or ends now, while others have it open.
+ */
+USM_GIVES usm_alloc *usm_share_find_listed(const usm_share_handle *handle, usm_share **lent);
+/* Adds a pipe, whose write end goes to *out. Those of handles that are closed go. No lock. */
+usm_status usm_share_add_pipe(usm_share *share, int *out, usm_error *error);
 
 #endif

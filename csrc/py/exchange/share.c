@@ -7,6 +7,8 @@
 
 #include "core/device/registry.h"
 #include "core/memory/connection.h"
+#include "core/share/export.h"
+#include "core/share/opening.h"
 #include "core/share/share.h"
 
 /* How traces name the exchange. */
