@@ -110,9 +110,10 @@ static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_com
     return status;
 }
 
+static usm_backend backend;
+
 static usm_device *device_with_streams(void)
 {
-    static usm_backend backend;
     static usm_native_entries native = {.handle = handle,
                                         .stream_inspect = stream_inspect,
                                         .stream_id = stream_id,
@@ -334,6 +335,54 @@ static void a_block_waits_until_its_stream_is_known_to_live(void)
     CHECK_EQ(atomic_load(&synchronized), before);
 }
 
+/* The default stream, which always exists, orders the next use: nothing is asked when the last count goes. */
+static void a_block_that_is_lent_to_the_default_stream_alone_is_used_again_at_once(void)
+{
+    usm_error error;
+    device_with_streams()->info.host_reads_device = false;
+    for (int others = 0; others < 2; others++) {
+        atomic_store(&idle, false);
+        usm_alloc *alloc = new_lendable_of(7000);
+        usm_place *place = alloc->place;
+        void *pointer = alloc->pointer;
+        if (others == 1) {
+            end_loan(alloc, 1, number_of(1));
+            usm_alloc_lend_ended(alloc, device_with_streams(), USM_STREAM_LEGACY, 0);
+        } else {
+            CHECK_OK(usm_alloc_lend(alloc, device_with_streams(), USM_STREAM_LEGACY, &error));
+        }
+        long touches = atomic_load(&touched), before = atomic_load(&synchronized);
+        usm_alloc_release(alloc);
+        CHECK_EQ(is_used_again(pointer, 7000), others == 0);
+        CHECK_EQ(atomic_load(&touched), touches);
+        CHECK_EQ(atomic_load(&synchronized), before);
+        atomic_store(&idle, true);
+        usm_reclaim_place(place);
+    }
+    device_with_streams()->info.host_reads_device = true;
+}
+
+/* A driver may wait for that work when the context's memory and the context go. */
+static void a_context_ends_once_the_device_has_no_work(void)
+{
+    usm_error error;
+    usm_context *context;
+    usm_place *place;
+    usm_device *device = device_with_streams();
+    live before = live_now();
+    backend.has_driver = true;
+    CHECK_OK(usm_context_create(&device, 1, &context, &error));
+    CHECK_OK(usm_context_place(context, device, &place, &error));
+    atomic_store(&idle, false);
+    usm_context_release(context);
+    usm_reclaimer_settle();
+    CHECK_EQ(live_now().counts[USM_LIVE_CONTEXT], before.counts[USM_LIVE_CONTEXT] + 1);
+    atomic_store(&idle, true);
+    usm_reclaimer_settle();
+    settle(&before);
+    backend.has_driver = false;
+}
+
 static void a_drain_waits_for_the_device_once(void)
 {
     enum { BLOCKS = 5 };
@@ -501,6 +550,8 @@ int main(void)
     RUN(many_threads_lend);
     RUN(the_end_of_a_loan_touches_no_stream);
     RUN(a_block_waits_until_its_stream_is_known_to_live);
+    RUN(a_block_that_is_lent_to_the_default_stream_alone_is_used_again_at_once);
+    RUN(a_context_ends_once_the_device_has_no_work);
     RUN(a_drain_waits_for_the_device_once);
     RUN(what_cannot_be_recorded_waits_and_is_reported_once);
     RUN(what_cannot_be_waited_for_is_kept_and_reported_once);

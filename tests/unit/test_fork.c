@@ -326,15 +326,30 @@ static void a_waiter_forks(void)
 static gate starting = GATE_CLOSED;
 static int starts;
 
-/* Drivers start helper programs while they are being started. */
+/* One that this build does not have: its start is over at once, but for the registry's lock. */
+static void *start_another(void *unused)
+{
+    (void)unused;
+    CHECK(usm_backend_start(usm_backend_index("cuda", strlen("cuda")))->absent != NULL);
+    return NULL;
+}
+
+/* Drivers start helper programs while they are being started, and while another thread starts another one. */
 static void fork_in_a_start(void)
 {
+    pthread_t other;
+    usm_registry_lock();
+    CHECK_EQ(pthread_create(&other, NULL, start_another, NULL), 0);
+    await_rest();
     pid_t child = fork_child();
+    usm_registry_unlock();
     if (child == 0) {
+        start_another(NULL);
         use_everything(new_queue(true));
         _exit(0);
     }
     await_child(child);
+    pthread_join(other, NULL);
     gate_pass(&starting);
     starts++;
 }
