@@ -78,6 +78,10 @@ def take_any(theirs: Any, device: Any) -> Any:
     return usmpy.asarray(theirs, device=device)
 
 
+def share_any(theirs: Any, device: Any) -> Any:
+    return usmpy.asarray(theirs, device=device, copy=False)
+
+
 def numpy_address(a: Any) -> int:
     return int(a.ctypes.data)
 
@@ -160,11 +164,19 @@ IN = [
         lambda a: int(a.buffers()[1].address),
     ),
     In(
-        "buffer protocol",
+        "any of these, buffers, and what NumPy reads",
         "usmpy.asarray(theirs)",
         (),
         make_array,
         take_any,
+        lambda a: int(a.buffer_info()[0]),
+    ),
+    In(
+        "buffer protocol",
+        "usmpy.asarray(theirs, copy=False)",
+        (),
+        make_array,
+        share_any,
         lambda a: int(a.buffer_info()[0]),
     ),
     In(

@@ -4558,7 +4558,8 @@ def asarray(
     ----------
     obj : array, buffer, number or sequence
         An object with DLPack, ``__cuda_array_interface__`` or ``__sycl_usm_array_interface__``, a buffer,
-        an array of Arrow, a number, or nested sequences of numbers and arrays, which are stacked.
+        an array of Arrow, an object that NumPy reads (``__array_interface__``, ``__array__``), a number, or
+        nested sequences of numbers and arrays, which are stacked.
     dtype : DType, str, type or numpy.dtype, optional
         The data type; by default that of `obj`, and of sequences the type that their arrays and NumPy
         scalars promote to. Python numbers follow these; alone they are bool, int64, or the default float
@@ -4569,9 +4570,12 @@ def asarray(
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
-        The kind of memory; by default that of `obj`, the widest of a sequence's arrays, else "device".
+        The kind of memory; by default that of `obj` if it stays where it is, the widest of a sequence's
+        arrays, else "device".
     copy : bool, optional
-        True always copies, False never does; by default only what must be is copied.
+        True always copies, False never does. By default memory of the host that another library owns is
+        copied, on each device, and of other memory only what must be: a USMArray, and memory whose producer
+        orders it (CUDA's, SYCL's), stay what they are.
     order : {"C", "F", "A", "K"}, optional
         Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of
         `obj`.
@@ -4579,7 +4583,7 @@ def asarray(
     Returns
     -------
     USMArray
-        `obj` itself, a view of its memory, or new memory.
+        `obj` itself, a view of its memory, or new memory, which can be written.
 
     Raises
     ------
@@ -4601,7 +4605,10 @@ def asarray(
 
     Notes
     -----
-    The array API standard 2025.12, asarray. `order` is NumPy's. Strings and sets are not sequences.
+    The array API standard 2025.12, asarray, but for the default of `copy` with memory of the host: there
+    the standard shares where it can. A view would change with its owner's writes, which are not ordered
+    with tasks, and only some devices have one. ``copy=False`` and `from_dlpack` share. `order` is NumPy's.
+    Strings, sets and mappings are not sequences.
 
     Examples
     --------

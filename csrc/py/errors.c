@@ -105,6 +105,27 @@ void usmpy_set_cause(PyObject *cause)
     PyErr_Restore(type, value, traceback);
 }
 
+void usmpy_name_argument(const char *name)
+{
+    PyObject *kind = PyErr_ExceptionMatches(PyExc_TypeError)     ? PyExc_TypeError
+                     : PyErr_ExceptionMatches(PyExc_BufferError) ? PyExc_BufferError
+                                                                 : NULL;
+    if (kind == NULL) {
+        return;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyErr_Format(kind, "%s: %S", name, value);
+    PyObject *cause = PyException_GetCause(value);
+    if (cause != NULL) {
+        usmpy_set_cause(cause);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+}
+
 void usmpy_chain_foreign(const char *what, PyObject *x)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) {

@@ -33,6 +33,8 @@ void usmpy_errors_start(void);
 
 /* Gives the pending exception this cause, as `raise ... from` does. */
 void usmpy_set_cause(USM_TAKES PyObject *cause);
+/* Says in a TypeError or BufferError about an object which argument it is. */
+void usmpy_name_argument(const char *name);
 
 /*
  * The pending exception is of another library's code: makes it a BufferError of one sentence, "WHAT of TYPE

@@ -322,7 +322,7 @@ def test_bad_input(put, queue):
 def test_memory_that_is_not_aligned():
     raw = np.arange(41, dtype=np.uint8)
     values = raw[1:].view(np.float32)
-    x = usmpy.asarray(values)
+    x = usmpy.from_dlpack(values)
     assert x.data_ptr % 4 == 1
     agree(x == values[3].item(), values == values[3])
     agree(usmpy.isfinite(x), np.isfinite(values))

@@ -52,7 +52,7 @@ TABLE = [
     *each(["Z", "c"], lambda s, v: s.x.copy(order=v), ValueError, "order"),
     *each(["Z", "K"], lambda s, v: usmpy.reshape(s.x, (4,), order=v), ValueError, "order"),
     *each(["Z", "k"], lambda s, v: usmpy.asarray(s.x, order=v), ValueError, "order"),
-    *each(["1", [1], object()], lambda s, v: usmpy.full(2, v, queue=s.q), TypeError, "fill_value"),
+    *each(["1", {1: 2}, object()], lambda s, v: usmpy.full(2, v, queue=s.q), TypeError, "fill_value"),
     *each(
         [np.zeros(3), np.zeros((2, 2, 2))],
         lambda s, v: usmpy.full((2, 2), v, queue=s.q),

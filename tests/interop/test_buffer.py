@@ -23,7 +23,7 @@ import usmpy
 # -- in --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+BUFFERS = pytest.mark.parametrize(
     ("thing", "dtype", "values", "writable"),
     [
         (b"abc", "uint8", [97, 98, 99], False),
@@ -47,16 +47,27 @@ import usmpy
     ],
     ids=lambda value: steady(value)[:30],
 )
-def test_buffers_are_taken_in_place(thing, dtype, values, writable):
-    x = usmpy.asarray(thing)
+
+
+@BUFFERS
+def test_buffers_are_shared_on_demand(thing, dtype, values, writable):
+    x = usmpy.asarray(thing, copy=False)
     assert (x.dtype, x.tolist(), x.usm_type) == (usmpy.DType(dtype), values, "host")
     assert x.flags.writable == writable
     assert x.queue is usmpy.Device("host:cpu:0").queue
 
 
+@BUFFERS
+def test_buffers_are_copied(thing, dtype, values, writable):
+    x = usmpy.asarray(thing)
+    assert (x.dtype, x.tolist(), x.usm_type) == (usmpy.DType(dtype), values, "device")
+    assert x.flags.writable
+    assert x.queue is usmpy.select_default_device().queue
+
+
 def test_the_memory_is_shared_and_locked_while_it_is():
     data = bytearray(b"abc")
-    x = usmpy.asarray(data)
+    x = usmpy.asarray(data, copy=False)
     x[0] = 65
     assert data == b"Abc"
     data[1] = 66
@@ -73,7 +84,7 @@ def test_the_memory_is_shared_and_locked_while_it_is():
 
 
 def test_a_read_only_buffer_gives_a_read_only_array():
-    x = usmpy.asarray(b"abc")
+    x = usmpy.asarray(b"abc", copy=False)
     with pytest.raises(ValueError, match="read-only"):
         x[0] = 1
     assert usmpy.asarray(b"abc", copy=True).flags.writable
@@ -84,7 +95,7 @@ def test_copy_of_asarray(copy):
     data = bytearray(b"abc")
     x = usmpy.asarray(data, copy=copy)
     data[0] = 0
-    assert x.tolist()[0] == (97 if copy else 0)
+    assert x.tolist()[0] == (0 if copy is False else 97)
     if copy is False:
         with pytest.raises(ValueError, match="copy"):
             usmpy.asarray(data, copy=False, dtype="int32")
@@ -125,7 +136,7 @@ def test_an_error_of_the_exporter_is_the_cause_of_a_refusal():
 def test_work_on_a_buffer_holds_it():
     queue = usmpy.Queue("host")
     data = bytearray(64)
-    x = usmpy.asarray(data, queue=queue)
+    x = usmpy.asarray(data, queue=queue, copy=False)
     go = threading.Event()
     queue.host_task(lambda x: go.wait(60), x)
     event = queue.fill(x, 7)
@@ -265,7 +276,7 @@ def test_buffers_with_readers_and_writers():
     assert sink.getvalue() == b"\xff2345678"
     assert (ctypes.c_uint8 * 8).from_buffer(x)[7] == ord("8")
     with pytest.raises((BufferError, TypeError)):
-        io.BytesIO(b"1").readinto(usmpy.asarray(b"abc"))
+        io.BytesIO(b"1").readinto(usmpy.asarray(b"abc", copy=False))
 
 
 def test_a_view_waits_for_pending_work_and_brings_its_failure():

@@ -287,3 +287,51 @@ def test_plain_objects_stay_what_they_were():
     assert usmpy.asarray(collections.deque([1, 2])).tolist() == [1, 2]
     assert usmpy.asarray(range(3)).tolist() == [0, 1, 2]
     assert usmpy.asarray(type("Index", (), {"__index__": lambda s: 4})()).tolist() == 4
+
+
+OWN = {
+    "ndarray": lambda a: a,
+    "read-only": lambda a: _read_only(a),
+    "scalar": lambda a: a.flat[0],
+    "array.array": lambda a: array.array("f", a.ravel()),
+    "bytes": lambda a: a.tobytes(),
+    "bytearray": lambda a: bytearray(a),
+    "memoryview": lambda a: memoryview(a),
+    "ctypes": lambda a: (ctypes.c_float * a.size)(*a.ravel()),
+    "__array__": ByArray,
+    "__array_interface__": ByInterface,
+}
+
+
+def _read_only(a):
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("copy", [None, True])
+def test_what_asarray_makes_of_memory_of_the_host_is_the_callers_own(queue, name, copy):
+    source = np.arange(6, dtype="float32").reshape(2, 3)
+    obj = OWN[name](source)
+    x = usmpy.asarray(obj, queue=queue, copy=copy)
+    expected = np.asarray(obj).copy() if name != "bytes" else np.frombuffer(obj, "uint8")
+    source += 10
+    if name in ("array.array", "bytearray", "ctypes"):
+        memoryview(obj).cast("B")[:] = bytes(len(memoryview(obj).cast("B")))
+    assert (x.flags.writable, x.usm_type, x.queue is queue) == (True, "device", True)
+    np.testing.assert_array_equal(x.asnumpy(), expected)
+    x[...] = 1
+    assert x.asnumpy().min() == 1
+    np.testing.assert_array_equal(source, np.arange(10, 16, dtype="float32").reshape(2, 3))
+
+
+@pytest.mark.parametrize("order", ["C", "F", "K"])
+def test_the_copy_keeps_the_order_of_axes(queue, order):
+    a = np.arange(24, dtype="int16").reshape(2, 3, 4)
+    for view in (a, a.T, a.transpose(1, 2, 0), a[:, ::-1], a[::2], np.broadcast_to(a[:1], a.shape)):
+        x = usmpy.asarray(view, queue=queue, order=order)
+        np.testing.assert_array_equal(x.asnumpy(), view)
+        if order != "K":
+            assert x.flags[f"{order}_CONTIGUOUS"]
+    assert usmpy.asarray(a.T, queue=queue).flags.f_contiguous

@@ -282,10 +282,12 @@ def test_from_one_peer_through_ours_to_another(peer, second):
         assert second.tobytes(other) == a.tobytes()
 
 
-def test_asarray_takes_it_in_place(peer):
+def test_asarray_copies_it_or_shares_it_on_demand(peer):
     theirs = peer.make(np.arange(6, dtype="float32"))
+    assert usmpy.asarray(theirs, copy=False).data_ptr == peer.address(theirs)
     x = usmpy.asarray(theirs)
-    assert x.data_ptr == peer.address(theirs)
+    assert x.data_ptr != peer.address(theirs)
+    assert (x.flags.writable, x.usm_type, x.tolist()) == (True, "device", [0, 1, 2, 3, 4, 5])
     wide = usmpy.asarray(theirs, dtype="float64")
     assert (wide.dtype, wide.tolist()) == (usmpy.float64, [0, 1, 2, 3, 4, 5])
 

@@ -3,6 +3,7 @@
 #include "docstrings.h"
 #include "py/args.h"
 #include "py/exchange/dlpack.h"
+#include "py/exchange/stream.h"
 #include "py/objects/placement.h"
 
 static bool is_in_order(const usmpy_array *array, char order)
@@ -56,12 +57,23 @@ static PyObject *from_nested(usmpy_state *state, PyObject *object, const request
     return (PyObject *)result;
 }
 
+/*
+ * Memory of the host that another library owns, which may write it at any time: its writes are not ordered
+ * with tasks. The queue of SYCL's memory orders it.
+ */
+static bool is_of_host(const usm_alloc *alloc)
+{
+    return alloc->place->device->info.dlpack_type == kDLCPU ||
+           (alloc->kind == USM_HOST && usmpy_has_streams(alloc));
+}
+
 /* A USMArray, or one that was imported from `object`: itself if it is already as requested. */
 static PyObject *from_array(usmpy_state *state, usmpy_array *array, PyObject *object, const request *request)
 {
     usmpy_target target;
+    bool foreign = (PyObject *)array != object, of_host = foreign && is_of_host(array->alloc);
     /* Arrays imported from the host go to the default placement; others stay on their device. */
-    bool stays = (PyObject *)array == object || array->queue != state->host_queue;
+    bool stays = !foreign || array->queue != state->host_queue;
     if (usmpy_parse_target(state, request->options, stays ? array : NULL, &target) < 0) {
         return NULL;
     }
@@ -71,7 +83,8 @@ static PyObject *from_array(usmpy_state *state, usmpy_array *array, PyObject *ob
         named ? target.kind : usmpy_kind_on(usmpy_queue_of(target.queue)->device, array->alloc->kind);
     usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : array->dtype;
     bool in_place = usmpy_moves_in_place(array, target.queue, request->copy);
-    if (dtype == array->dtype && kind == array->alloc->kind && in_place && request->copy != 1 &&
+    bool copies = request->copy == 1 || (of_host && request->copy != 0);
+    if (dtype == array->dtype && kind == array->alloc->kind && in_place && !copies &&
         is_in_order(array, request->order)) {
         result = usmpy_queue_of(target.queue) == usmpy_queue_of(array->queue)
                      ? Py_NewRef(array)
@@ -81,10 +94,10 @@ static PyObject *from_array(usmpy_state *state, usmpy_array *array, PyObject *ob
             PyExc_ValueError,
             "copy=False, but obj has another dtype, order, usm_type or placement; leave copy out to get a copy");
     } else if (dtype == array->dtype || usmpy_check_cast(array->dtype, dtype) == 0) {
-        kind = in_place || named ? kind : USM_DEVICE;
+        kind = named || (in_place && !of_host) ? kind : USM_DEVICE;
         result = (PyObject *)usmpy_array_duplicate(array, target.queue, kind, dtype, request->order);
         /* The foreign owner may change its memory as soon as this returns. */
-        if (result != NULL && (PyObject *)array != object && usmpy_give_back(state, object, array) < 0) {
+        if (result != NULL && foreign && usmpy_give_back(state, object, array) < 0) {
             Py_CLEAR(result);
         }
     }

@@ -3,6 +3,7 @@
 
 #include "docstrings.h"
 #include "py/args.h"
+#include "py/errors.h"
 #include "py/exchange/dlpack.h"
 #include "py/objects/placement.h"
 
@@ -25,6 +26,7 @@ static int parse_value(usmpy_state *state, PyObject *argument, value *value)
     PyObject *host = usmpy_host_queue(state); /* borrowed: numbers in sequences do not say where they are */
     value->source = host == NULL ? NULL : (usmpy_array *)usmpy_operand(state, argument, host);
     if (value->source == NULL) {
+        usmpy_name_argument("fill_value");
         return -1;
     }
     value->dtype = (usm_dtype)value->source->dtype;
