@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import copy
 import operator
 import pathlib
 import pickle
@@ -110,7 +109,6 @@ CALLS: dict[str, dict[str, Call]] = {
         "copyto(x, numpy array)": lambda s: usmpy.copyto(s.x, np.ones(8, "int8")),
         "pickle.dumps(x)": lambda s: pickle.dumps(s.x),
         "pickle.dumps(x), out of band": lambda s: pickle.dumps(s.x, 5, buffer_callback=lambda _: None),
-        "copy.deepcopy(x)": lambda s: copy.deepcopy(s.x),
         "usmpy.dask.serialize(x)": lambda s: usmpy.dask.serialize(s.x),
     },
     "host-accessible": {

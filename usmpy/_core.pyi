@@ -148,8 +148,15 @@ _Real: TypeAlias = float | _HostScalar
 
 # Devices and contexts.
 
+class _Immutable:
+    """A base of classes whose objects do not change."""
+    def __copy__(self) -> Self:
+        """The object itself."""
+    def __deepcopy__(self, memo: object, /) -> Self:
+        """The object itself."""
+
 @final
-class Device:
+class Device(_Immutable):
     """A device, and the queue that arrays made on it get (SYCL 2020, 4.6.4).
 
     Parameters
@@ -663,7 +670,7 @@ class Device:
         """
 
 @final
-class Context:
+class Context(_Immutable):
     """Several devices of one platform that share memory and events (SYCL 2020, 4.6.3).
 
     Parameters
@@ -758,7 +765,7 @@ class Context:
 # Queues and events.
 
 @final
-class Queue:
+class Queue(_Immutable):
     """Where work is submitted (SYCL 2020, 4.6.5).
 
     Each call makes a new queue, which compares equal only to itself.
@@ -1285,7 +1292,7 @@ class Queue:
         """
 
 @final
-class Range:
+class Range(_Immutable):
     """The index space of a launch: 1 to 3 dimensions of work-items (SYCL 2020, 4.9.1.1).
 
     The device chooses the work-groups; an `NdRange` says how large they are.
@@ -1327,7 +1334,7 @@ class Range:
     def __hash__(self) -> int: ...
 
 @final
-class NdRange:
+class NdRange(_Immutable):
     """An index space cut into work-groups (SYCL 2020, 4.9.1.2).
 
     Work-items of one group share local memory and can wait for each other at barriers.
@@ -1372,7 +1379,7 @@ class NdRange:
     def __hash__(self) -> int: ...
 
 @final
-class LocalMemory:
+class LocalMemory(_Immutable):
     """The argument for a kernel's pointer to local memory (SYCL 2020, 4.7.6.11, local_accessor).
 
     Each work-group gets separate memory, which is not initialised. The launch needs an `NdRange`, or a
@@ -1413,7 +1420,7 @@ class LocalMemory:
         """Size for each work-group, in bytes."""
 
 @final
-class Program:
+class Program(_Immutable):
     """Kernels in source or binary form, built for one device.
 
     ``program.add`` and ``program["add"]`` are the `Kernel` of that name.
@@ -1515,7 +1522,7 @@ class Program:
         """
 
 @final
-class Kernel:
+class Kernel(_Immutable):
     """A function of a `Program`, launched by ``kernel[range](*args)`` or ``kernel[range, events](*args)``.
 
     The launch is asynchronous and returns its `Event`. In brackets stand the index space, and optionally
@@ -1734,12 +1741,12 @@ class Kernel:
     def __getitem__(self, key: _Space | tuple[_Space, _Depends], /) -> BoundKernel: ...
 
 @final
-class BoundKernel:
+class BoundKernel(_Immutable):
     """A `Kernel` with its index space and the Events that it depends on: call it with the arguments."""
     def __call__(self, *args: _KernelArgument, **kwargs: _KernelArgument) -> Event: ...
 
 @final
-class Event:
+class Event(_Immutable):
     """A piece of asynchronous work: what a submission returns (SYCL 2020, 4.6.6).
 
     Notes
@@ -3720,6 +3727,21 @@ class USMArray:
         >>> x = usmpy.asarray([1.23456])
         >>> f"{x[0]:.2f}"
         '1.23'
+        """
+    def __copy__(self) -> USMArray:
+        """``copy(order="K")``: `copy.copy` gives a new, writable array on the same queue."""
+    def __deepcopy__(self, memo: object, /) -> USMArray:
+        """``copy(order="K")``: `copy.deepcopy` gives a new, writable array on the same queue.
+
+        Parameters
+        ----------
+        memo : object
+            Unused: an array holds no other objects.
+
+        Raises
+        ------
+        MemoryError
+            Memory is exhausted.
         """
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
         """Pickle by elements and place (`Device.filter_string`), after pending work.

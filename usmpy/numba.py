@@ -272,7 +272,7 @@ def _find_device(arguments: tuple[Any, ...]) -> _core.Device | None:
     return None
 
 
-class Kernel:
+class Kernel(_core._Immutable):
     """A Python function as a kernel; the decorator `kernel` makes it.
 
     A launch is written as that of a `usmpy.Kernel`: ``add[range](*args)`` or ``add[range, events](*args)``

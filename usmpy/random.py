@@ -157,6 +157,11 @@ class Generator:
     def __repr__(self) -> str:
         return f"Generator(seed={self._seed})"
 
+    def __deepcopy__(self, memo: object) -> Generator:
+        copy = Generator(self._seed, device=self._device, queue=self._queue)
+        copy._position = self._position
+        return copy
+
     @property
     def seed(self) -> int:
         """The seed."""

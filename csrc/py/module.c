@@ -43,9 +43,9 @@ usmpy_state *usmpy_current_state(void)
     return state;
 }
 
-int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **slot)
+int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot)
 {
-    *slot = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    *slot = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
     return *slot == NULL ? -1 : PyModule_AddType(module, *slot);
 }
 
@@ -195,15 +195,15 @@ static int exec(PyObject *module)
         PyErr_NoMemory();
         return -1;
     }
-    if (intern_names(state) < 0 || import_classes(state) < 0 || usmpy_flags_add_type(module, state) < 0 ||
-        usmpy_dtype_add_type(module, state) < 0 || usmpy_device_add_type(module, state) < 0 ||
-        usmpy_context_add_type(module, state) < 0 || usmpy_queue_add_type(module, state) < 0 ||
-        usmpy_event_add_type(module, state) < 0 || usmpy_array_add_type(module, state) < 0 ||
-        usmpy_inspection_add_types(module, state) < 0 || usmpy_borrow_add_types(module, state) < 0 ||
-        usmpy_notifier_add_type(module, state) < 0 || usmpy_range_add_types(module, state) < 0 ||
-        usmpy_kernel_add_types(module, state) < 0 || usmpy_program_add_type(module, state) < 0 ||
-        usmpy_trace_add_type(module, state) < 0 || add_functions(module) < 0 || usmpy_add_c_api(module) < 0 ||
-        usmpy_deferred_start(module) < 0) {
+    if (intern_names(state) < 0 || import_classes(state) < 0 || usmpy_immutable_add_type(module, state) < 0 ||
+        usmpy_flags_add_type(module, state) < 0 || usmpy_dtype_add_type(module, state) < 0 ||
+        usmpy_device_add_type(module, state) < 0 || usmpy_context_add_type(module, state) < 0 ||
+        usmpy_queue_add_type(module, state) < 0 || usmpy_event_add_type(module, state) < 0 ||
+        usmpy_array_add_type(module, state) < 0 || usmpy_inspection_add_types(module, state) < 0 ||
+        usmpy_borrow_add_types(module, state) < 0 || usmpy_notifier_add_type(module, state) < 0 ||
+        usmpy_range_add_types(module, state) < 0 || usmpy_kernel_add_types(module, state) < 0 ||
+        usmpy_program_add_type(module, state) < 0 || usmpy_trace_add_type(module, state) < 0 ||
+        add_functions(module) < 0 || usmpy_add_c_api(module) < 0 || usmpy_deferred_start(module) < 0) {
         return -1;
     }
     set_newest(state->interpreter, state);

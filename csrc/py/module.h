@@ -134,6 +134,7 @@ static inline void usmpy_free_object(PyObject *self)
 }
 
 /* Each adds its type to the module and the state; 0 or -1 with an exception. */
+int usmpy_immutable_add_type(PyObject *module, usmpy_state *state);
 int usmpy_device_add_type(PyObject *module, usmpy_state *state);
 int usmpy_context_add_type(PyObject *module, usmpy_state *state);
 int usmpy_queue_add_type(PyObject *module, usmpy_state *state);
@@ -189,8 +190,11 @@ extern PyMethodDef usmpy_reduce_functions[];
 extern PyMethodDef usmpy_testing_functions[];
 #endif
 
-/* Creates a heap type of the module, adds it under its name and stores a reference in *slot. 0 or -1. */
-int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **slot);
+/*
+ * Creates a heap type of the module, adds it under its name and stores a reference in *slot. base: NULL for
+ * object. 0 or -1.
+ */
+int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot);
 
 /* Imports one of the package's Python modules and returns an attribute of it: new reference. */
 PyObject *usmpy_import(const char *module, const char *name);

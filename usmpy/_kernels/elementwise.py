@@ -51,7 +51,7 @@ class _Plan:
         self.extra: tuple[int | bytes, ...] = ()  # the arguments behind the arrays
 
 
-class ElementwiseKernel:
+class ElementwiseKernel(_core._Immutable):
     """A function of the elements at one index, written in the portable kernel language.
 
     A call broadcasts its arguments, runs the operation once for each element, and returns the result: one

@@ -34,7 +34,7 @@ def block_length(n: int) -> int:
     return max(_LEAST_BLOCK, -(-share // LANES) * LANES)
 
 
-class ReductionKernel:
+class ReductionKernel(_core._Immutable):
     """A reduction of elements along axes, written in the portable kernel language.
 
     A call broadcasts its arguments, maps the elements at each index to one value, combines the values along

@@ -23,7 +23,7 @@ BLOCK = 256
 _MOST_OPERANDS = 9  # so that the layouts fit into the 1,024 bytes of arguments that every device takes
 
 
-class ScanKernel:
+class ScanKernel(_core._Immutable):
     """Running results along an axis, written in the portable kernel language.
 
     A call broadcasts its arguments, maps the elements at each index to one value, and combines each value

@@ -180,5 +180,5 @@ static PyType_Spec flags_spec = {
 
 int usmpy_flags_add_type(PyObject *module, usmpy_state *state)
 {
-    return usmpy_add_type(module, &flags_spec, &state->flags_type);
+    return usmpy_add_type(module, &flags_spec, NULL, &state->flags_type);
 }

@@ -350,7 +350,7 @@ static PyType_Spec array_spec = {
 
 int usmpy_array_add_type(PyObject *module, usmpy_state *state)
 {
-    if (usmpy_add_type(module, &array_spec, &state->array_type) < 0) {
+    if (usmpy_add_type(module, &array_spec, NULL, &state->array_type) < 0) {
         return -1;
     }
     return usmpy_array_add_exchange_api(state);

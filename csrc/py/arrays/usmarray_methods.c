@@ -232,6 +232,12 @@ static PyObject *array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs)
     return numpy_calls("array_ufunc", self, args, kwargs);
 }
 
+static PyObject *array_copy(PyObject *self, PyObject *Py_UNUSED(memo))
+{
+    usmpy_array *array = (usmpy_array *)self;
+    return (PyObject *)usmpy_array_duplicate(array, array->queue, array->alloc->kind, array->dtype, 'K');
+}
+
 static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 {
     PyObject *function = usmpy_import("usmpy._pickle", "reduce_array");
@@ -267,6 +273,8 @@ PyMethodDef usmpy_array_methods[] = {
     {"__array_namespace__", KEYWORDS(array_namespace), USMPY_DOC_USMArray___array_namespace__},
     {"__array__", KEYWORDS(array_array), USMPY_DOC_USMArray___array__},
     {"_repr_html_", array_html, METH_NOARGS, USMPY_DOC_USMArray__repr_html_},
+    {"__copy__", array_copy, METH_NOARGS, USMPY_DOC_USMArray___copy__},
+    {"__deepcopy__", array_copy, METH_O, USMPY_DOC_USMArray___deepcopy__},
     {"__reduce_ex__", array_reduce, METH_O, USMPY_DOC_USMArray___reduce_ex__},
     USMPY_METHOD("reshape", reshape, USMPY_DOC_USMArray_reshape),
     USMPY_METHOD("squeeze", squeeze, USMPY_DOC_USMArray_squeeze),

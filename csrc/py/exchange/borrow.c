@@ -403,7 +403,7 @@ static PyType_Spec lend_spec = {
 
 int usmpy_borrow_add_types(PyObject *module, usmpy_state *state)
 {
-    return usmpy_add_type(module, &borrow_spec, &state->borrow_type) < 0
+    return usmpy_add_type(module, &borrow_spec, NULL, &state->borrow_type) < 0
                ? -1
-               : usmpy_add_type(module, &lend_spec, &state->lend_type);
+               : usmpy_add_type(module, &lend_spec, NULL, &state->lend_type);
 }

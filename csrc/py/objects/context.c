@@ -146,5 +146,5 @@ static PyType_Spec context_spec = {
 
 int usmpy_context_add_type(PyObject *module, usmpy_state *state)
 {
-    return usmpy_add_type(module, &context_spec, &state->context_type);
+    return usmpy_add_type(module, &context_spec, state->immutable_type, &state->context_type);
 }

@@ -222,7 +222,7 @@ static PyType_Spec device_spec = {
 
 int usmpy_device_add_type(PyObject *module, usmpy_state *state)
 {
-    return usmpy_add_type(module, &device_spec, &state->device_type);
+    return usmpy_add_type(module, &device_spec, state->immutable_type, &state->device_type);
 }
 
 /* Starts the backend. One dict, for diagnose() and the selectors. */

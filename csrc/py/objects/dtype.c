@@ -315,7 +315,7 @@ static PyType_Spec dtype_spec = {
 
 int usmpy_dtype_add_type(PyObject *module, usmpy_state *state)
 {
-    if (usmpy_add_type(module, &dtype_spec, &state->dtype_type) < 0) {
+    if (usmpy_add_type(module, &dtype_spec, NULL, &state->dtype_type) < 0) {
         return -1;
     }
     for (int i = 0; i < USM_DTYPES; i++) {

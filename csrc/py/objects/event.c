@@ -345,5 +345,5 @@ static PyType_Spec event_spec = {
 
 int usmpy_event_add_type(PyObject *module, usmpy_state *state)
 {
-    return usmpy_add_type(module, &event_spec, &state->event_type);
+    return usmpy_add_type(module, &event_spec, state->immutable_type, &state->event_type);
 }

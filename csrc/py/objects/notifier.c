@@ -196,5 +196,5 @@ static PyType_Spec notifier_spec = {
 
 int usmpy_notifier_add_type(PyObject *module, usmpy_state *state)
 {
-    return usmpy_add_type(module, &notifier_spec, &state->notifier_type);
+    return usmpy_add_type(module, &notifier_spec, NULL, &state->notifier_type);
 }

@@ -247,5 +247,5 @@ static PyType_Spec queue_spec = {
 
 int usmpy_queue_add_type(PyObject *module, usmpy_state *state)
 {
-    return usmpy_add_type(module, &queue_spec, &state->queue_type);
+    return usmpy_add_type(module, &queue_spec, state->immutable_type, &state->queue_type);
 }

@@ -156,5 +156,5 @@ static PyType_Spec trace_spec = {
 
 int usmpy_trace_add_type(PyObject *module, usmpy_state *state)
 {
-    return usmpy_add_type(module, &trace_spec, &state->trace_type);
+    return usmpy_add_type(module, &trace_spec, NULL, &state->trace_type);
 }

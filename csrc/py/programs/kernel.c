@@ -406,8 +406,8 @@ static PyType_Spec kernel_spec = {
 
 int usmpy_kernel_add_types(PyObject *module, usmpy_state *state)
 {
-    return usmpy_add_type(module, &kernel_spec, &state->kernel_type) < 0 ||
-                   usmpy_add_type(module, &usmpy_bound_spec, &state->bound_type) < 0
+    return usmpy_add_type(module, &kernel_spec, state->immutable_type, &state->kernel_type) < 0 ||
+                   usmpy_add_type(module, &usmpy_bound_spec, state->immutable_type, &state->bound_type) < 0
                ? -1
                : 0;
 }

@@ -259,5 +259,5 @@ static PyType_Spec program_spec = {
 
 int usmpy_program_add_type(PyObject *module, usmpy_state *state)
 {
-    return usmpy_add_type(module, &program_spec, &state->program_type);
+    return usmpy_add_type(module, &program_spec, state->immutable_type, &state->program_type);
 }

@@ -320,9 +320,9 @@ static PyType_Spec local_spec = {
 
 int usmpy_range_add_types(PyObject *module, usmpy_state *state)
 {
-    return usmpy_add_type(module, &range_spec, &state->range_type) < 0 ||
-                   usmpy_add_type(module, &nd_range_spec, &state->nd_range_type) < 0 ||
-                   usmpy_add_type(module, &local_spec, &state->local_type) < 0
+    return usmpy_add_type(module, &range_spec, state->immutable_type, &state->range_type) < 0 ||
+                   usmpy_add_type(module, &nd_range_spec, state->immutable_type, &state->nd_range_type) < 0 ||
+                   usmpy_add_type(module, &local_spec, state->immutable_type, &state->local_type) < 0
                ? -1
                : 0;
 }
