@@ -9468,6 +9468,9 @@ def argsort(
 def _search(x1: USMArray, x2: USMArray, sorter: USMArray | None, right: builtins.bool, /) -> USMArray:
     """usmpy.searchsorted of arrays of one queue and type; x1 and the sorter are vectors of one length."""
 
+def _number(value: object, /) -> Any:
+    """The Python number that a number of Python, NumPy or ctypes stands for; None for anything else."""
+
 def _raise_placement(name: str, x1: USMArray, x2: USMArray, /) -> NoReturn:
     """Raise ExecutionPlacementError for arguments of a function that are on different queues."""
 

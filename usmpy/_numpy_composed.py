@@ -327,7 +327,7 @@ def _array_split(ary: USMArray, indices_or_sections: Any, axis: int = 0) -> list
 
 
 def _split(ary: USMArray, indices_or_sections: Any, axis: int = 0) -> list[USMArray]:
-    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
+    if not hasattr(indices_or_sections, "__len__") and ary.shape[axis] % operator.index(indices_or_sections):
         raise ValueError("array split does not result in an equal division")
     return _array_split(ary, indices_or_sections, axis)
 
@@ -367,8 +367,8 @@ def _inner(a: Any, b: Any, /) -> Any:
 
 
 def _tensordot(a: USMArray, b: USMArray, axes: Any = 2) -> USMArray:
-    if not isinstance(axes, int):
-        left, right = ([pair] if isinstance(pair, int) else list(pair) for pair in axes)
+    if hasattr(axes, "__len__"):
+        left, right = (list(pair) if hasattr(pair, "__len__") else [pair] for pair in axes)
         axes = (left, right)
     return usmpy.tensordot(a, b, axes=axes)
 

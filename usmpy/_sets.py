@@ -44,15 +44,16 @@ else:
 
 def _pair(x1: object, x2: object, function: str) -> tuple[USMArray, USMArray]:
     """Both as arrays of one type and queue; one of them may be a number."""
-    number = next((x for x in (x1, x2) if isinstance(x, (bool, int, float, complex))), None)
-    if number is not None:
-        first = x1 if isinstance(x1, _core.USMArray) else x2
-        like = _numbers(first, function, "x1" if first is x1 else "x2")
-        try:
-            other = _core.asarray(number, dtype=_common(function, like, number), queue=like.queue)
-        except OverflowError as error:
-            raise OverflowError(f"{function}(): {'x1' if number is x1 else 'x2'}: {error}") from None
-        x1, x2 = (other, like) if number is x1 else (like, other)
+    if not (isinstance(x1, _core.USMArray) and isinstance(x2, _core.USMArray)):
+        is_second = isinstance(x1, _core.USMArray) or _core._number(x1) is None
+        number = _core._number(x2 if is_second else x1)
+        if number is not None:
+            like = _numbers(x1 if is_second else x2, function, "x1" if is_second else "x2")
+            try:
+                other = _core.asarray(number, dtype=_common(function, like, number), queue=like.queue)
+            except OverflowError as error:
+                raise OverflowError(f"{function}(): {'x2' if is_second else 'x1'}: {error}") from None
+            x1, x2 = (like, other) if is_second else (other, like)
     a, b = _numbers(x1, function, "x1"), _numbers(x2, function, "x2")
     if a.queue != b.queue:
         _core._raise_placement(function, a, b)

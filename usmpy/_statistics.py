@@ -114,7 +114,8 @@ def _variance(
 ) -> tuple[USMArray, DType]:
     """In the type that is added up in, and the type of the result."""
     wide, own = _types(x, function, False)
-    if not isinstance(correction, (int, float)):
+    number = _core._number(correction)
+    if not isinstance(number, (int, float)):
         raise TypeError(f"{function}(): correction is a {type(correction).__name__}; a number is allowed")
     if x.dtype != wide:
         x = _core.astype(x, wide)
@@ -122,7 +123,7 @@ def _variance(
     count = x.size // total.size if total.size else 1
     apart = _core.subtract(x, _core.divide(total, count))
     squares = _core.sum(_core.square(apart, out=apart), axis, keepdims=keepdims)
-    return _core.divide(squares, max(count - correction, 0)), own
+    return _core.divide(squares, max(count - number, 0)), own
 
 
 def var(
@@ -264,6 +265,7 @@ def clip(
     [-1, 0, 1]
     """
     dtype = _checked(x, "clip").dtype
+    min, max = (bound if (number := _core._number(bound)) is None else number for bound in (min, max))
     if dtype.kind in "iu":
         limits = _core.iinfo(dtype)
         if type(min) is int and min <= limits.min:
@@ -344,8 +346,9 @@ def diff(
     [3, 5, 7]
     """
     at = _axis_of(_numbers(x, "diff"), axis)
-    if not isinstance(n, int):
+    if not hasattr(n, "__index__"):
         raise TypeError(f"diff(): n is a {type(n).__name__}; an int is allowed")
+    n = n.__index__()
     if n < 0:
         raise ValueError(f"diff(): n is {n}; 0 or more is allowed")
     for name, part in (("prepend", prepend), ("append", append)):

@@ -21,7 +21,7 @@ from ._kernels.philox import PHILOX
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
-    from typing import SupportsFloat, SupportsIndex
+    from typing import Any, SupportsFloat, SupportsIndex
 
     from ._core import Queue, USMArray, _DTypeLike, _Placement, _Shape, _UsmType
 
@@ -267,7 +267,7 @@ class Generator:
         (True, True)
         """
         values = []
-        for name, value in (("loc", loc), ("scale", scale)):
+        for name, value in (("loc", _number(loc)), ("scale", _number(scale))):
             if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
                 raise TypeError(f"{name} is a {type(value).__name__}; a number is allowed")
             values.append(float(value))
@@ -333,7 +333,7 @@ class Generator:
         """
         bounds = [0, low] if high is None else [low, high]
         found = []
-        for value in bounds:
+        for value in map(_number, bounds):
             if isinstance(value, bool) or not hasattr(value, "__index__"):
                 raise TypeError(f"integers: a bound is a {type(value).__name__}; an int is allowed")
             found.append(value.__index__())
@@ -400,11 +400,18 @@ def _floating(x: USMArray, what: str) -> str:
     return x.dtype.name
 
 
+def _number(value: Any) -> Any:
+    """A number of NumPy or ctypes as one of Python; anything else as it is."""
+    number = _core._number(value)
+    return value if number is None else number
+
+
 def _checked_seed(seed: SupportsIndex | None) -> int:
     if seed is None:
         import os
 
         return int.from_bytes(os.urandom(8), "little")
+    seed = _number(seed)
     if isinstance(seed, bool) or not hasattr(seed, "__index__"):
         raise TypeError(f"seed is a {type(seed).__name__}; an int or None is allowed")
     value = seed.__index__()

@@ -5,6 +5,7 @@
 #include "errors.h"
 #include "interpreter.h"
 #include "lock.h"
+#include "py/objects/placement.h"
 
 #include "core/base/detach.h"
 #include "core/base/sync.h"
@@ -113,7 +114,11 @@ int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)
         *deadline_ns = INT64_MAX;
         return 0;
     }
-    double seconds = PyFloat_AsDouble(timeout);
+    PyObject *number = NULL;
+    usmpy_state *state = usmpy_current_state();
+    int found = state == NULL ? -1 : usmpy_host_scalar(state, timeout, &number);
+    double seconds = found < 0 ? -1.0 : PyFloat_AsDouble(found > 0 ? number : timeout);
+    Py_XDECREF(number);
     if (seconds == -1.0 && PyErr_Occurred()) {
         if (PyErr_ExceptionMatches(PyExc_TypeError)) {
             PyErr_Format(PyExc_TypeError, "timeout is %R; seconds as a number, or None, are allowed",

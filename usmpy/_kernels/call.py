@@ -25,11 +25,14 @@ def with_article(value: object) -> str:
     return f"{'an' if name[0] in 'aeiouAEIO' else 'a'} {name}"
 
 
-def is_scalar(value: object) -> bool:
-    """Whether a value is a number of Python, or a scalar of NumPy."""
+def _scalar(value: Any) -> Any:
+    """A number of Python or ctypes as one of Python; NumPy's keep their type, where kernels have it."""
     if isinstance(value, (bool, int, float)):
-        return True
-    return not isinstance(value, _core.USMArray) and getattr(value, "ndim", None) == 0
+        return value
+    if getattr(value, "ndim", None) == 0 and getattr(value.dtype, "name", None) in C_TYPES:
+        return value
+    number = _core._number(value)
+    return None if isinstance(number, complex) else number
 
 
 def scalars_dtype(values: Sequence[Any], device: _core.Device) -> _core.DType:
@@ -45,8 +48,8 @@ def scalars_dtype(values: Sequence[Any], device: _core.Device) -> _core.DType:
     return _core.float64 if device.has_fp64 else _core.float32
 
 
-def check_input(value: object, parameter: Parameter, name: str) -> None:
-    """TypeError for a value that no kernel takes."""
+def input_of(value: Any, parameter: Parameter, name: str) -> Any:
+    """The array, or the number, that a kernel takes; TypeError for anything else."""
     who = f"argument {parameter.name!r} of {name}"
     if isinstance(value, _core.USMArray):
         if value.dtype.name not in C_TYPES:
@@ -55,9 +58,13 @@ def check_input(value: object, parameter: Parameter, name: str) -> None:
             )
     elif parameter.raw:
         raise TypeError(f"{who}: {with_article(value)} was given for a raw array; a USMArray is allowed")
-    elif not is_scalar(value):
+    else:
+        number = _scalar(value)
+        if number is not None:
+            return number
         hint = "; usmpy.asarray(x) makes one" if hasattr(value, "__len__") else ""
         raise TypeError(f"{who}: {with_article(value)} was given; a USMArray or a number is allowed{hint}")
+    return value
 
 
 def common_queue(

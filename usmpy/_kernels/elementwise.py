@@ -203,8 +203,10 @@ class ElementwiseKernel(_core._Immutable):
         """A call with new shapes or types, or with results, a mask or a queue that the caller names."""
         args, out = call.split(self._name, self._inputs, self._outputs, args, out)
         given = call.given_outputs(self._name, self._outputs, out)
-        for parameter, value in zip(self._inputs, args, strict=True):
-            call.check_input(value, parameter, self._name)
+        args = tuple(
+            call.input_of(value, parameter, self._name)
+            for parameter, value in zip(self._inputs, args, strict=True)
+        )
         if where is not None:
             call.check_where(where, self._name)
         arrays = call.arrays_of(self._inputs, args, self._outputs, given, where)

@@ -55,12 +55,15 @@ class Fold:
                 raise ValueError(f"{what} is empty; an expression is needed, such as 'x'")
             check_brackets(text, what)
         check_brackets(post, "post")
-        if not isinstance(identity, (str, int, float)) and identity is not None:
-            raise TypeError(
-                f"identity is {call.with_article(identity)}; a number, an expression or None is allowed"
-            )
         if isinstance(identity, str):
             check_brackets(identity, "identity")
+        elif identity is not None:
+            number = _core._number(identity)
+            if not isinstance(number, (int, float)):
+                raise TypeError(
+                    f"identity is {call.with_article(identity)}; a number, an expression or None is allowed"
+                )
+            identity = float(number) if isinstance(number, float) else number
         self.map, self.post, self.identity, self.name, self.preamble = map, post, identity, name, preamble
         self.words = words(map) | words(self.combine) | words(post)
         self.combined_type = combined_type
@@ -202,8 +205,9 @@ class Operands:
         name = fold.name
         args, out = call.split(name, fold.inputs, fold.outputs, args, out)
         self.given = call.given_outputs(name, fold.outputs, out)
-        for parameter, value in zip(fold.inputs, args, strict=True):
-            call.check_input(value, parameter, name)
+        args = tuple(
+            call.input_of(value, parameter, name) for parameter, value in zip(fold.inputs, args, strict=True)
+        )
         if where is not None:
             call.check_where(where, name)
             if fold.identity is None:

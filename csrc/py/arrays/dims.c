@@ -23,8 +23,11 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
     if (usmpy_small_int(argument, shape)) {
         return 1;
     }
-    if (!PyTuple_CheckExact(argument) &&
-        (PyLong_Check(argument) || (!PySequence_Check(argument) && PyIndex_Check(argument)))) {
+    int has_length = PyIndex_Check(argument) ? usmpy_has_length(argument) : 1;
+    if (has_length < 0) {
+        return -1;
+    }
+    if (has_length == 0) {
         shape[0] = PyNumber_AsSsize_t(argument, NULL);
         return shape[0] == -1 && PyErr_Occurred() ? -1 : 1;
     }

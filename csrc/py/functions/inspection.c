@@ -2,6 +2,7 @@
 #include "docstrings.h"
 #include "py/args.h"
 #include "py/arrays/array.h"
+#include "py/objects/placement.h"
 
 #include <string.h>
 
@@ -15,9 +16,12 @@ static int parse_dtype(usmpy_state *state, PyObject *object, usm_dtype *dtype)
     return usmpy_dtype_convert(state, object, dtype);
 }
 
-static bool is_number(PyObject *object)
+/* usmpy_host_scalar() for an argument that may be a dtype, too: numpy.dtype has an ndim of 0. */
+static int to_number(usmpy_state *state, PyObject *object, PyObject **number)
 {
-    return PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object);
+    return usmpy_is_array(state, object) || PyUnicode_Check(object)
+               ? 0
+               : usmpy_host_scalar(state, object, number);
 }
 
 /* Whether the default types are wide: false if an argument is on a device without double precision. */
@@ -36,13 +40,19 @@ static PyObject *result_type(PyObject *module, PyObject *const *args, Py_ssize_t
 {
     usmpy_state *state = usmpy_state_of_module(module);
     usm_promotion promotion = {0};
+    PyObject *number;
     usm_dtype next;
+    usm_dtype_kind kind = USM_KIND_BOOL; /* the highest of the numbers */
     bool wide = has_fp64(state, args, nargs);
     for (Py_ssize_t i = 0; i < nargs; i++) {
-        if (is_number(args[i])) {
+        int found = to_number(state, args[i], &number);
+        if (found > 0) {
+            usm_dtype_kind its = usmpy_kind_of_number(number);
+            kind = its > kind ? its : kind;
+            Py_DECREF(number);
             continue;
         }
-        if (parse_dtype(state, args[i], &next) < 0) {
+        if (found < 0 || parse_dtype(state, args[i], &next) < 0) {
             return NULL;
         }
         usm_promotion_add(&promotion, next);
@@ -57,11 +67,7 @@ static PyObject *result_type(PyObject *module, PyObject *const *args, Py_ssize_t
                          usm_dtype_table[promotion.first].name, usm_dtype_table[promotion.second].name)
                    : PyErr_Format(PyExc_TypeError, "result_type(): at least one array or dtype is needed");
     }
-    for (Py_ssize_t i = 0; i < nargs; i++) {
-        if (is_number(args[i])) {
-            dtype = usm_dtype_with_number(dtype, usmpy_kind_of_number(args[i]), wide);
-        }
-    }
+    dtype = usm_dtype_with_number(dtype, kind, wide);
     return Py_NewRef(usmpy_dtype_object(state, wide ? dtype : usm_dtype_without_fp64(dtype)));
 }
 

@@ -275,12 +275,49 @@ bool usmpy_is_number_in_memory(PyObject *value)
     return is_number;
 }
 
+/*
+ * A number of C's long double, which no array holds, rounded to double: numpy.longdouble, numpy.clongdouble,
+ * ctypes.c_longdouble. New reference; NULL without an exception for anything else.
+ */
+static PyObject *long_double_of(PyObject *value)
+{
+    Py_buffer view;
+    PyObject *number = NULL;
+    if (PyObject_GetBuffer(value, &view, PyBUF_FULL_RO) < 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    long double parts[2];
+    const char *format = view.format + strspn(view.format, "@=<");
+    if (view.ndim == 0 && view.len <= (Py_ssize_t)sizeof parts) {
+        memcpy(parts, view.buf, (size_t)view.len);
+        number = strcmp(format, "g") == 0    ? PyFloat_FromDouble((double)parts[0])
+                 : strcmp(format, "Zg") == 0 ? PyComplex_FromDoubles((double)parts[0], (double)parts[1])
+                                             : NULL;
+    }
+    PyBuffer_Release(&view);
+    return number;
+}
+
 /* usmpy_host_scalar() for a value that may be importable as an array of 0 dimensions. */
 static int item_of(usmpy_state *state, PyObject *value, PyObject **scalar)
 {
     PyObject *array = usmpy_import_any(state, value);
     if (array == NULL) {
-        return PyErr_Occurred() ? -1 : 0;
+        PyObject *type, *error, *traceback;
+        if (!PyErr_Occurred()) {
+            return 0;
+        }
+        PyErr_Fetch(&type, &error, &traceback);
+        *scalar = long_double_of(value);
+        if (*scalar == NULL) {
+            PyErr_Restore(type, error, traceback);
+            return -1;
+        }
+        Py_DECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+        return 1;
     }
     *scalar = PyObject_CallMethod(array, "item", NULL);
     Py_DECREF(array);
@@ -414,7 +451,16 @@ static PyObject *set_default_device(PyObject *module, PyObject *device)
     Py_RETURN_NONE;
 }
 
+static PyObject *number(PyObject *module, PyObject *value)
+{
+    PyObject *result = NULL;
+    usmpy_state *state = usmpy_state_of_module(module);
+    int found = usmpy_is_array(state, value) ? 0 : usmpy_host_scalar(state, value, &result);
+    return found == 0 ? Py_NewRef(Py_None) : result;
+}
+
 PyMethodDef usmpy_placement_functions[] = {
+    {"_number", number, METH_O, USMPY_DOC__number},
     USMPY_METHOD("get_execution_queue", get_execution_queue, USMPY_DOC_get_execution_queue),
     USMPY_METHOD("memory_connection", memory_connection, USMPY_DOC_memory_connection),
     {"_set_default_device", set_default_device, METH_O, USMPY_DOC__set_default_device},

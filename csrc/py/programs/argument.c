@@ -273,6 +273,25 @@ static int take_bytes(const usm_parameter *parameter, const Py_buffer *view, usm
     return 0;
 }
 
+/* 0-dimensional arrays and scalars of libraries without the buffer protocol, and numbers of long double. */
+static int take_foreign(usmpy_state *state, const usm_parameter *parameter, PyObject *object,
+                        usm_argument *out)
+{
+    PyObject *number;
+    int found = usmpy_host_scalar(state, object, &number);
+    if (found < 0) {
+        return -1;
+    }
+    if (found == 0) {
+        return refuse(parameter, object,
+                      "; a USMArray, a number, a NumPy or ctypes scalar, bytes, LocalMemory, or None for a "
+                      "null pointer is allowed");
+    }
+    int status = take_number(state, parameter, number, out);
+    Py_DECREF(number);
+    return status;
+}
+
 /* A value with memory of its own: NumPy's scalars, ctypes' values, bytes. */
 static int take_view(usmpy_state *state, const usm_parameter *parameter, PyObject *object,
                      const Py_buffer *view, usm_argument *out)
@@ -295,31 +314,16 @@ static int take_view(usmpy_state *state, const usm_parameter *parameter, PyObjec
                      view->len / usm_dtype_table[dtype].itemsize, type_of(parameter));
         return -1;
     }
+    if (parameter->kind == USM_PARAMETER_VALUE && dtype == USM_NO_DTYPE && view->format != NULL &&
+        strchr(view->format, 'g') != NULL && view->ndim == 0) {
+        return take_foreign(state, parameter, object, out);
+    }
     if (dtype == USM_NO_DTYPE || parameter->kind == USM_PARAMETER_UNKNOWN || (int)dtype == parameter->dtype) {
         return take_bytes(parameter, view, out);
     }
     PyObject *number = usmpy_element_to_scalar(state, dtype, view->buf);
     int status = number == NULL ? -1 : take_number(state, parameter, number, out);
     Py_XDECREF(number);
-    return status;
-}
-
-/* 0-dimensional arrays and scalars of libraries without the buffer protocol. */
-static int take_foreign(usmpy_state *state, const usm_parameter *parameter, PyObject *object,
-                        usm_argument *out)
-{
-    PyObject *number;
-    int found = usmpy_host_scalar(state, object, &number);
-    if (found < 0) {
-        return -1;
-    }
-    if (found == 0) {
-        return refuse(parameter, object,
-                      "; a USMArray, a number, a NumPy or ctypes scalar, bytes, LocalMemory, or None for a "
-                      "null pointer is allowed");
-    }
-    int status = take_number(state, parameter, number, out);
-    Py_DECREF(number);
     return status;
 }
 
