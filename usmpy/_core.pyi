@@ -5848,8 +5848,6 @@ def iinfo(type: _DTypeLike | USMArray, /) -> IntegerLimits:
 def copyto(
     dst: USMArray | _ArrayLike,
     src: _ArrayLike,
-    /,
-    *,
     casting: _Casting = "same_kind",
 ) -> None:
     """Copy elements between any two places, and between libraries: ``dst[...] = src``.

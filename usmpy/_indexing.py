@@ -36,35 +36,35 @@ def _axis_of(x: USMArray, axis: SupportsIndex) -> int:
         ) from None
 
 
-def put(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsIndex | None = None) -> None:
+def put(x: USMArray, /, ind: Any, v: Any, *, axis: SupportsIndex | None = None) -> None:
     """Write values at indices, along one axis or in the whole array.
 
     Parameters
     ----------
     x : USMArray
         The array that is written to.
-    indices : USMArray, sequence or array of integers
+    ind : USMArray, sequence or array of integers
         Indices along `axis`; negative ones count from the end. With ``axis=None``, they index the array in
         row-major order.
-    vals : number or array
+    v : number or array
         The new values. They broadcast to the shape of the selection, and are cast as by
-        ``x[...] = vals``.
+        ``x[...] = v``.
     axis : int, optional
         The axis that the indices are along.
 
     Raises
     ------
     IndexError
-        An index is out of range, or `indices` has no integers; nothing is written then.
+        An index is out of range, or `ind` has no integers; nothing is written then.
     ValueError
-        `vals` does not broadcast, or `x` is read-only.
+        `v` does not broadcast, or `x` is read-only.
     TypeError
-        `x` is not a USMArray, or ``casting="same_kind"`` does not allow the cast of `vals`.
+        `x` is not a USMArray, or ``casting="same_kind"`` does not allow the cast of `v`.
 
     Notes
     -----
-    If an index occurs several times, any of its values may remain. NumPy's ``put`` repeats `vals` if there
-    are too few; this function does not.
+    If an index occurs several times, any of its values may remain. NumPy's ``put`` repeats `v` if there are
+    too few; this function does not.
 
     Examples
     --------
@@ -76,17 +76,17 @@ def put(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsIndex | None =
     """
     _checked(x, "put")
     if axis is not None:
-        x[(slice(None),) * _axis_of(x, axis) + (indices,)] = vals
+        x[(slice(None),) * _axis_of(x, axis) + (ind,)] = v
     elif x.ndim == 1:
-        x[indices] = vals
+        x[ind] = v
     else:
         flat = _core.reshape(x, (-1,))
-        flat[indices] = vals
+        flat[ind] = v
         if not x.flags.c_contiguous:  # reshape has copied
             x[...] = _core.reshape(flat, x.shape)
 
 
-def put_along_axis(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsIndex = -1) -> None:
+def put_along_axis(x: USMArray, /, indices: Any, values: Any, axis: SupportsIndex = -1) -> None:
     """Write values at indices along one axis, with separate indices for each position on the other axes.
 
     Parameters
@@ -95,7 +95,7 @@ def put_along_axis(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsInd
         The array that is written to.
     indices : USMArray or array of integers
         As many dimensions as `x`; its other axes have the lengths of `x`, or 1.
-    vals : number or array
+    values : number or array
         The new values; they broadcast to the shape of `indices`.
     axis : int, default -1
         The axis that the indices are along.
@@ -130,34 +130,34 @@ def put_along_axis(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsInd
         shape = tuple(-1 if k == i else 1 for k in range(x.ndim))
         places = _core.reshape(_core.arange(length, queue=x.queue), shape)
         key.append(index if i == at else places)
-    x[tuple(key)] = vals
+    x[tuple(key)] = values
 
 
 def _truths(mask: USMArray) -> USMArray:
     return mask if mask.dtype == "bool" else _core.not_equal(mask, 0)
 
 
-def extract(condition: Any, x: USMArray, /) -> USMArray:
+def extract(condition: Any, arr: USMArray) -> USMArray:
     """Return the elements of an array at which a condition is true, in one dimension.
 
     Parameters
     ----------
     condition : USMArray or array
-        Its nonzero elements, in row-major order, select elements of `x`.
-    x : USMArray
+        Its nonzero elements, in row-major order, select elements of `arr`.
+    arr : USMArray
         An array with as many elements as `condition`.
 
     Returns
     -------
     USMArray
-        A vector in new memory; equal to ``x[condition]`` if the shapes are equal.
+        A vector in new memory; equal to ``arr[condition]`` if the shapes are equal.
 
     Raises
     ------
     ValueError
         The sizes differ.
     TypeError
-        `x` is not a USMArray.
+        `arr` is not a USMArray.
 
     Examples
     --------
@@ -165,16 +165,16 @@ def extract(condition: Any, x: USMArray, /) -> USMArray:
     >>> usmpy.extract(x > 3, x).tolist()
     [4, 5]
     """
-    _checked(x, "extract")
-    mask = _array_of(condition, x)
-    if mask.size != x.size:
+    _checked(arr, "extract", "arr")
+    mask = _array_of(condition, arr)
+    if mask.size != arr.size:
         raise ValueError(
-            f"extract(): condition has {mask.size} elements and x {x.size}; the same number is needed"
+            f"extract(): condition has {mask.size} elements and arr {arr.size}; the same number is needed"
         )
-    return _core.reshape(x, (-1,))[_core.reshape(_truths(mask), (-1,))]
+    return _core.reshape(arr, (-1,))[_core.reshape(_truths(mask), (-1,))]
 
 
-def place(x: USMArray, mask: Any, vals: Any, /) -> None:
+def place(x: USMArray, /, mask: Any, vals: Any) -> None:
     """Write consecutive values at the true elements of a mask.
 
     Parameters

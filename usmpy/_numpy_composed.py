@@ -51,7 +51,11 @@ def finish(result: Any, out: Any, name: str, casting: Any = "same_kind") -> Any:
 
 
 def refused(name: str, parameter: str, value: Any) -> TypeError:
-    return TypeError(f"numpy.{name}: {parameter}={value!r} is not supported for USMArrays")
+    given = f"{parameter}={value!r}" if isinstance(value, (str, bool, int, float)) else parameter
+    return TypeError(
+        f"numpy.{name}: {given} is not supported for USMArrays; NumPy's own function takes x.asnumpy(), "
+        "a copy on the host"
+    )
 
 
 def typed(x: USMArray, dtype: Any) -> USMArray:
@@ -113,11 +117,20 @@ def _take(a: USMArray, indices: Any, axis: Any = None, out: Any = None, mode: An
 
 
 def sorting(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(a: USMArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    def call(
+        a: USMArray,
+        axis: Any = -1,
+        kind: Any = None,
+        order: Any = None,
+        *,
+        stable: Any = None,
+        descending: Any = UNSET,  # from NumPy 2.5 on
+    ) -> Any:
         if order is not None:
             raise refused(function.__name__, "order", order)
         x, along = _flat(a, axis)
-        return function(x, axis=along)  # always stable
+        # always stable
+        return function(x, axis=along, descending=descending is not UNSET and bool(descending))
 
     return call
 
@@ -347,7 +360,8 @@ def _clip(
     a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None
 ) -> Any:
     low, high = (None if bound is UNSET else bound for bound in (a_min, a_max))
-    return finish(usmpy.clip(a, min if low is None else low, max if high is None else high), out, "clip")
+    least, most = (None if bound is UNSET else bound for bound in (min, max))
+    return finish(usmpy.clip(a, least if low is None else low, most if high is None else high), out, "clip")
 
 
 def _dot(a: Any, b: Any, out: Any = None) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,10 @@ from ._numpy_composed import CREATIONS, FUNCTIONS, REDUCTIONS, UNSET, finish, re
 from ._numpy_ordered import FUNCTIONS as ORDERED
 
 # NumPy's name, ours, NumPy's parameters: those before the | are passed by position. `!` marks a parameter
-# whose default alone is allowed, `~` one that changes nothing here. finish() writes to `out`.
+# that has to have its default, which follows it; `~` one that changes nothing here. finish() writes to `out`.
 _TABLE = """
-all              all              a | axis out keepdims !where
-any              any              a | axis out keepdims !where
+all              all              a | axis out keepdims !where=True
+any              any              a | axis out keepdims !where=True
 argmax           argmax           a | axis out keepdims
 argmin           argmin           a | axis out keepdims
 count_nonzero    count_nonzero    a | axis keepdims
@@ -37,8 +38,8 @@ unique_all       unique_all       x |
 unique_counts    unique_counts    x |
 unique_inverse   unique_inverse   x |
 unique_values    unique_values    x |
-concatenate      concat           arrays | axis out !dtype !casting
-stack            stack            arrays | axis out !dtype !casting
+concatenate      concat           arrays | axis out !dtype=None !casting=same_kind
+stack            stack            arrays | axis out !dtype=None !casting=same_kind
 unstack          unstack          x | axis
 reshape          reshape          a shape | order copy
 matrix_transpose matrix_transpose x |
@@ -52,15 +53,15 @@ repeat           repeat           a repeats | axis
 tile             tile             A reps |
 broadcast_to     broadcast_to     array shape | ~subok
 take_along_axis  take_along_axis  arr indices | axis
-put              put              a ind v | !mode
+put              put              a ind v | !mode=raise
 put_along_axis   put_along_axis   arr indices values | axis
 place            place            arr mask vals |
 extract          extract          condition arr |
 tril             tril             m | k
 triu             triu             m | k
 astype           astype           x dtype | copy
-copyto           copyto           dst src | casting !where
-can_cast         can_cast         from_ to | !casting
+copyto           copyto           dst src | casting !where=True
+can_cast         can_cast         from_ to | !casting=safe
 real             real             val |
 imag             imag             val |
 linalg.matmul           matmul           x1 x2 |
@@ -93,40 +94,40 @@ _ACCUMULATIONS: dict[Any, Callable[..., Any]] = {
     np.add: usmpy.cumulative_sum,
     np.multiply: usmpy.cumulative_prod,
 }
-DEFAULTS = ("raise", "same_kind")
-
-
-def is_default(value: Any) -> bool:
-    return value is None or value is UNSET or value is True or (isinstance(value, str) and value in DEFAULTS)
 
 
 def _from_table(name: str, ours: str, text: str) -> Callable[..., Any]:
     function = getattr(usmpy, ours)
     first, _, rest = text.partition("|")
     leading, other = first.split(), rest.split()
-    names = [word.lstrip("!~") for word in leading + other]
+    names = [word.lstrip("!~").partition("=")[0] for word in leading + other]
     ignored = {word[1:] for word in other if word[0] == "~"}
-    fixed = {word[1:] for word in other if word[0] == "!"}
+    fixed = dict(word[1:].split("=") for word in other if word[0] == "!")
 
     def call(*args: Any, **keywords: Any) -> Any:
         given = dict(zip(names, args, strict=False))
-        unknown = [*args[len(names) :], *(word for word in keywords if word not in names or word in given)]
-        if unknown:
-            raise TypeError(f"numpy.{name}: unexpected argument {unknown[0]!r}")
+        if len(args) > len(names) or keywords.keys() & given.keys():
+            raise TypeError(f"numpy.{name}: too many arguments")
         given.update(keywords)
-        missing = [word for word in leading if word not in given]
-        if missing:
-            raise TypeError(f"numpy.{name}: missing argument {missing[0]!r}")
-        for word in fixed & given.keys():
-            if not is_default(given[word]):
+        if not set(leading) <= given.keys() <= set(names):
+            raise TypeError(f"numpy.{name}: other parameters")  # _without_defaults() says which
+        for word in fixed.keys() & given.keys():
+            if given[word] is not UNSET and str(given[word]) != fixed[word]:
                 raise refused(name, word, given[word])
         positional = [given.pop(word) for word in leading]
         out = given.pop("out", None)
         passed = {
-            word: value for word, value in given.items() if word not in ignored | fixed and value is not UNSET
+            word: value
+            for word, value in given.items()
+            if word not in ignored | fixed.keys() and value is not UNSET
         }
         return finish(function(*positional, **passed), out, name)
 
+    parameters = [
+        Parameter(word, Parameter.POSITIONAL_OR_KEYWORD, default=Parameter.empty if word in leading else None)
+        for word in names
+    ]
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return call
 
 
@@ -152,14 +153,47 @@ def _no_counterpart(name: str) -> TypeError:
     )
 
 
+def _without_defaults(func: Any, function: Callable[..., Any], args: Any, keywords: Any) -> Any:
+    """The keywords without those of NumPy's that usmpy lacks, which have to have their defaults.
+
+    None if the function takes the call as it is.
+    """
+    ours, name = signature(function), f"{func.__module__}.{func.__name__}".removeprefix("numpy.")
+    try:
+        ours.bind(*args, **keywords)
+        return None
+    except TypeError:
+        pass
+    try:
+        theirs = dict(signature(func).parameters)
+    except ValueError:  # functions in C before NumPy 2.4 have none
+        theirs = {}
+    unknown = keywords.keys() - ours.parameters.keys()
+    for word in unknown:
+        if word not in theirs or keywords[word] is not theirs[word].default:
+            raise refused(name, word, keywords[word])
+    known = {word: value for word, value in keywords.items() if word not in unknown}
+    try:
+        ours.bind(*args, **known)
+    except TypeError as error:
+        raise TypeError(f"numpy.{name}: {error}, of the parameters that USMArrays support") from None
+    return known
+
+
 def array_function(x: USMArray, func: Any, types: Any, args: Any, keywords: Any) -> Any:
     """``USMArray.__array_function__``"""
     if not all(issubclass(kind, (USMArray, np.ndarray)) for kind in types):
         return NotImplemented  # the other class may know what to do
-    if (creation := _CREATIONS.get(func)) is not None:
-        return creation(x, *args, **keywords)
-    if (function := _FUNCTIONS.get(func)) is None:
+    function: Callable[..., Any] | None = _CREATIONS.get(func)
+    if function is not None:
+        args = (x, *args)
+    elif (function := _FUNCTIONS.get(func)) is None:
         raise _no_counterpart(f"{func.__module__}.{func.__name__}")
+    try:
+        return function(*args, **keywords)
+    except TypeError:
+        if (keywords := _without_defaults(func, function, args, keywords)) is None:
+            raise
     return function(*args, **keywords)
 
 
