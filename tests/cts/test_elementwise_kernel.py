@@ -399,6 +399,94 @@ def test_one_kernel_in_several_queues(device, queue):
         assert kernel(on(one, numbers(9)), 1).queue == one
 
 
+def test_an_input_that_a_raw_output_overwrites(queue):
+    flip = make("T x", "raw T z", "z[n - 1 - i] = x", "flip")
+    for _ in range(2):
+        n = numbers(1000)
+        y = on(queue, n)
+        assert flip(y, out=y) is y
+        assert y.asnumpy().tolist() == n[::-1].tolist()
+
+
+# Without outputs.
+
+
+def test_a_kernel_without_outputs_writes_to_its_raw_inputs(queue):
+    operation = "y[at] = x; atomic_add(&count[at], 1)"
+    scatter = usmpy.ElementwiseKernel("T x, int64 at, raw T y, raw int32 count", "", operation, "scatter")
+    for turn in range(2):  # the second time with what was seen before
+        x, at = numbers(6), np.array([8, 0, 3, 3, 5, 1])
+        y, count = on(queue, np.zeros(9, x.dtype)), on(queue, np.zeros(9, "int32"))
+        assert scatter(on(queue, x), on(queue, at), y, count) is None
+        assert y.asnumpy()[at[[0, 1, 4, 5]]].tolist() == x[[0, 1, 4, 5]].tolist()
+        assert count.tolist() == np.bincount(at, minlength=9).tolist(), turn
+    mask = on(queue, np.array([True] + [False] * 5))
+    count[...] = 0
+    assert scatter(on(queue, x), on(queue, at), y, count, where=mask) is None
+    assert count.tolist() == [0] * 8 + [1]
+    fill = usmpy.ElementwiseKernel("raw int32 y, int32 v", "", "y[i] = v * (int)n", "fill")
+    assert fill(count, 3, size=4) is None
+    assert count.tolist() == [12, 12, 12, 12, 0, 0, 0, 0, 1]
+    assert fill(count, 3, size=0) is None
+    with pytest.raises(ValueError, match=r"raw arrays or numbers; pass size=$"):
+        fill(count, 3)
+
+
+def test_what_is_written_to_without_outputs_may_be_read_as_well(queue):
+    flip = usmpy.ElementwiseKernel("T x, raw T y", "", "y[n - 1 - i] = x", "flip")
+    for _ in range(2):
+        n = numbers(1000)
+        y = on(queue, n)
+        assert flip(y, y) is None  # x is copied first
+        assert y.asnumpy().tolist() == n[::-1].tolist()
+    add = usmpy.ElementwiseKernel("T x, const raw T table, raw T y", "", "y[i] = x + table[n - 1 - i]", "add")
+    for x in (n, n[::2]):  # the table may be read-only, have gaps, and be what is written to
+        table = on(queue, n)[:: 1000 // len(x)]
+        table.flags.writable = False
+        y = on(queue, np.zeros_like(x))
+        assert add(on(queue, x), table, y) is None
+        assert y.asnumpy().tolist() == (x + x[::-1]).tolist()
+    y = on(queue, n)
+    assert add(on(queue, n), y, y) is None
+    assert y.asnumpy().tolist() == (n + n[::-1]).tolist()
+
+
+def test_writes_without_outputs_are_ordered(device, queue):
+    """The raw inputs are read and written: other work on the same memory is ordered before and after."""
+    other = usmpy.Queue(device, in_order=False)
+    step = usmpy.ElementwiseKernel("raw int32 y", "", "y[i] = 2 * y[i] + 1", "step")
+    y = on(other, np.zeros(5000, "int32"))
+    event = other.barrier()
+    for k in range(6):
+        assert step(y, size=5000, depends=event) is None
+        assert y[k].item() == 2 ** (k + 1) - 1
+
+
+def test_what_cannot_be_written_to_without_outputs(queue):
+    double = usmpy.ElementwiseKernel("T x, raw T y, raw T z", "", "y[i] = x; z[i] = 2 * x", "double_")
+    x, y, z = (on(queue, numbers(8)) for _ in range(3))
+    double(x, y, z)
+    before = y.tolist()
+    fixed = y[:]
+    fixed.flags.writable = False
+    wide = on(queue, numbers(16))
+    for arguments, match in (
+        ((x, fixed, z), "argument 'y' of double_ is read-only; .* declare it as const"),
+        ((x, y, wide[::2]), "argument 'z' of double_ is written to, and is not contiguous"),
+        ((x, y, usmpy.broadcast_to(z[0], (8,))), "argument 'z' of double_ is read-only"),
+        ((x, wide[:8], wide[4:12]), "argument 'z' of double_ shares memory with 'y'"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            double(*arguments)
+    with pytest.raises(TypeError, match="double_ has no outputs; out=None is allowed"):
+        double(x, y, z, out=y)
+    with pytest.raises(TypeError, match="was given for a raw array; a USMArray"):
+        double(x, 1, z)
+    with pytest.raises(ValueError, match="outputs is empty, and inputs has no raw array to write to"):
+        usmpy.ElementwiseKernel("T x, const raw T y", "", "y[i] = x")
+    assert y.tolist() == before
+
+
 # Bad input.
 
 

@@ -156,6 +156,8 @@ def given_outputs(name: str, outputs: Sequence[Parameter], out: object) -> tuple
     """out= as a tuple with one entry for each output. TypeError for anything but arrays."""
     if out is None:
         return (None,) * len(outputs)
+    if not outputs:
+        raise TypeError(f"{name} has no outputs; out=None is allowed")
     given = out if isinstance(out, tuple) else (out,)
     if len(given) != len(outputs):
         listed = ", ".join(parameter.name for parameter in outputs)
@@ -211,6 +213,21 @@ def check_output_memory(
                 raise ValueError(f"{name}: out ({other.name}) and out ({parameter.name}) share memory")
 
 
+def check_changed(name: str, inputs: Sequence[Parameter], values: Sequence[Any]) -> None:
+    """ValueError for raw inputs that a kernel cannot write to, or that share memory."""
+    for k, (parameter, x) in enumerate(zip(inputs, values, strict=True)):
+        who = f"argument {parameter.name!r} of {name}"
+        if not x.flags.writable:
+            raise ValueError(f"{who} is read-only; pass an array that can be written, or declare it as const")
+        if not x.flags.c_contiguous:
+            raise ValueError(
+                f"{who} is written to, and is not contiguous in row-major order; pass one that is"
+            )
+        for other, y in zip(inputs[:k], values[:k], strict=True):
+            if layout.overlap(x, y):
+                raise ValueError(f"{who} shares memory with {other.name!r}, and both are written to")
+
+
 def split(
     name: str, inputs: Sequence[Parameter], outputs: Sequence[Parameter], args: tuple[Any, ...], out: object
 ) -> tuple[tuple[Any, ...], object]:
@@ -244,17 +261,20 @@ def arrays_of(
 
 
 def is_overwritten(
-    x: _core.USMArray, given: Sequence[_core.USMArray | None], parameter: Parameter | None
+    x: _core.USMArray,
+    given: Sequence[_core.USMArray | None],
+    parameter: Parameter | None,
+    outputs: Sequence[Parameter],
 ) -> bool:
     """Whether a result may overwrite an input before it is read.
 
-    An input that shares each element with a result at the same index is safe, unless it is raw.
+    An input that shares each element with a result at the same index is safe, unless one of them is raw.
     """
-    for y in given:
+    for output, y in zip(outputs, given, strict=True):
         if y is None or not layout.overlap(x, y):
             continue
         same = x.data_ptr == y.data_ptr and x.itemsize == y.itemsize
-        raw = parameter is not None and parameter.raw
+        raw = output.raw or (parameter is not None and parameter.raw)
         if raw or not same or x.shape != y.shape or x.strides != y.strides:
             return True
     return False

@@ -55,7 +55,7 @@ class ElementwiseKernel(_core._Immutable):
     """A function of the elements at one index, written in the portable kernel language.
 
     A call broadcasts its arguments, runs the operation once for each element, and returns the result: one
-    array, or a tuple of arrays if there are several outputs.
+    array, a tuple of arrays if there are several outputs, or None if there is none.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ class ElementwiseKernel(_core._Immutable):
         input that is not raw. The operation sees an element of the array, and for a raw input the whole
         array, as a pointer to contiguous elements in row-major order.
     outputs : str
-        The outputs, in the same form; at least one.
+        The outputs, in the same form. If there is none, the operation may write to raw inputs that are not
+        declared as ``const``.
     operation : str
         Statements that assign the outputs, such as ``"z = x + y"``. They may use `i`, the index of the
         element in row-major order, and `n`, the number of elements, which `_ind.size()` means as well.
@@ -79,7 +80,7 @@ class ElementwiseKernel(_core._Immutable):
     Raises
     ------
     ValueError
-        A declaration is malformed, a name is reserved or occurs twice, or there is no output.
+        A declaration is malformed, a name is reserved or occurs twice, or there is nothing to write to.
     TypeError
         An argument has a wrong type.
     BuildError
@@ -102,7 +103,8 @@ class ElementwiseKernel(_core._Immutable):
 
     Arrays whose dtype differs from the declared one are cast element by element if ``casting="same_kind"``
     allows that, and so are numbers; otherwise the call raises TypeError, and OverflowError for a number that
-    does not fit. Arrays may have any strides; only raw ones are copied if they are not contiguous.
+    does not fit. Arrays may have any strides; only raw ones are copied if they are not contiguous. Raw inputs
+    that are written to have to be writable and contiguous, and to share no memory with each other.
 
     One program is built for each set of dtypes, for contiguous arrays and for others, and kept on disk.
 
@@ -115,6 +117,11 @@ class ElementwiseKernel(_core._Immutable):
     [[0.0, 0.0, 0.0], [9.0, 9.0, 9.0]]
     >>> squared(x, 5, out=x).tolist()
     [[25.0, 16.0, 9.0], [4.0, 1.0, 0.0]]
+    >>> scatter = usmpy.ElementwiseKernel("T x, int64 at, raw T y", "", "y[at] = x", "scatter")
+    >>> y = usmpy.zeros(4, dtype="int32", device="host")
+    >>> scatter(5, usmpy.asarray([0, 2], device="host"), y)
+    >>> y.tolist()
+    [5, 0, 5, 0]
     """
 
     def __init__(
@@ -130,8 +137,17 @@ class ElementwiseKernel(_core._Immutable):
         self._inputs = parameters.parse(inputs, "inputs", RESERVED)
         self._outputs = parameters.parse(outputs, "outputs", RESERVED)
         call.check_texts(name, operation=operation, preamble=preamble, options=options)
-        if not self._outputs:
-            raise ValueError("outputs is empty; a kernel needs at least one, such as 'T z'")
+        # The inputs that a kernel without outputs writes to, by position.
+        self._written = [
+            k
+            for k, parameter in enumerate(() if self._outputs else self._inputs)
+            if parameter.raw and not parameter.constant
+        ]
+        if not self._outputs and not self._written:
+            raise ValueError(
+                "outputs is empty, and inputs has no raw array to write to; declare an output, such as "
+                "'T z', or a raw input, such as 'raw T y'"
+            )
         parameters.check_names((*self._inputs, *self._outputs))
         check_brackets(operation, "operation")
         self._name = name
@@ -178,7 +194,7 @@ class ElementwiseKernel(_core._Immutable):
                 if shared is not None:
                     key += (out is None, shared.context, shared.device.filter_string)
                     plan = self._plans.get(tuple(key))
-                    if plan is not None and (out is None or self._may_write(out, args)):
+                    if plan is not None and not self._written and (out is None or self._may_write(out, args)):
                         return self._run(plan, args, None, shared, depends, None if out is None else (out,))
         return self._call(args, out, size, where, depends, queue)
 
@@ -187,7 +203,7 @@ class ElementwiseKernel(_core._Immutable):
         return out.flags.writable and not any(
             type(value) is _core.USMArray
             and layout.overlap(value, out)
-            and (value is not out or self._inputs[k].raw)
+            and (value is not out or self._inputs[k].raw or self._outputs[0].raw)
             for k, value in enumerate(args)
         )
 
@@ -212,9 +228,16 @@ class ElementwiseKernel(_core._Immutable):
         arrays = call.arrays_of(self._inputs, args, self._outputs, given, where)
         chosen = call.common_queue(self._name, arrays, queue)
         call.check_output_memory(self._name, self._outputs, given)
+        written, changed = self._outputs, given
+        if self._written:
+            written = tuple(self._inputs[k] for k in self._written)
+            changed = tuple(args[k] for k in self._written)
+            call.check_changed(self._name, written, changed)
         overlaps = [
-            isinstance(value, _core.USMArray) and call.is_overwritten(value, given, parameter)
-            for parameter, value in zip((*self._inputs, None), (*args, where), strict=True)
+            k not in self._written
+            and isinstance(value, _core.USMArray)
+            and call.is_overwritten(value, changed, parameter, written)
+            for k, (parameter, value) in enumerate(zip((*self._inputs, None), (*args, where), strict=True))
         ]
         values = list(args)
         if any(overlaps):
@@ -346,7 +369,8 @@ class ElementwiseKernel(_core._Immutable):
                 if value is not None
             ][:1]
         if not operands and any(parameter.raw for parameter in (*self._inputs, *self._outputs)):
-            raise ValueError(f"{self._name}: all inputs are raw arrays or numbers; pass size= or out=")
+            results = " or out=" if self._outputs else ""
+            raise ValueError(f"{self._name}: all inputs are raw arrays or numbers; pass size={results}")
         return layout.broadcast(self._name, operands) if operands else ()
 
     def _choose(self, plan: _Plan, axes: list[layout.Axis], operands: int, device: _core.Device) -> str:
@@ -405,6 +429,8 @@ class ElementwiseKernel(_core._Immutable):
                 if depends != ():
                     bound = plan.kernel[plan.space, call.check_depends(depends, self._name)]
                 bound(*values, *plan.extra)
+        if not results:
+            return None
         return results[0] if len(results) == 1 else tuple(results)
 
     def _launch_copies(
@@ -453,7 +479,8 @@ class ElementwiseKernel(_core._Immutable):
         counter = "i" in self._words
         declared, loads, stores = [], [], []
         for k, parameter in enumerate((*self._inputs, *self._outputs)):
-            name, of, written = parameter.name, C_TYPES[names[k]], k >= len(self._inputs)
+            name, of = parameter.name, C_TYPES[names[k]]
+            written = k >= len(self._inputs) or k in self._written
             if types[k] == "scalar":
                 text, value = scalar(name, names[k])
                 declared.append(text)

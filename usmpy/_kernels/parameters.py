@@ -21,13 +21,16 @@ _KEYWORDS = frozenset(_WORDS_OF_C.split())
 class Parameter:
     """One parameter: a type, which is a dtype or a variable such as T, and a name."""
 
-    __slots__ = ("dtype", "name", "raw", "variable")
+    __slots__ = ("constant", "dtype", "name", "raw", "variable")
 
-    def __init__(self, name: str, variable: str, dtype: _core.DType | None, raw: bool) -> None:
+    def __init__(
+        self, name: str, variable: str, dtype: _core.DType | None, raw: bool, constant: bool
+    ) -> None:
         self.name = name
         self.variable = variable  # "" where the type is a dtype
         self.dtype = dtype
         self.raw = raw
+        self.constant = constant  # declared as const
 
     def __str__(self) -> str:
         return f"{'raw ' if self.raw else ''}{self.dtype or self.variable} {self.name}"
@@ -67,7 +70,7 @@ def parse(text: str, what: str, reserved: Iterable[str]) -> tuple[Parameter, ...
     found = []
     for part in text.split(","):
         *words, name = part.split() or [""]
-        raw = "raw" in words
+        raw, constant = "raw" in words, "const" in words
         if words.count("raw") > 1 or words.count("const") > 1:
             raise ValueError(f"{what}: {part.strip()!r} repeats a word; write 'raw T x'")
         words = [word for word in words if word not in ("raw", "const")]
@@ -83,7 +86,7 @@ def parse(text: str, what: str, reserved: Iterable[str]) -> tuple[Parameter, ...
                 "that begin with _ or usm_"
             )
         dtype = None if is_variable(words[0]) else named_dtype(words[0], what)
-        found.append(Parameter(name, words[0] if dtype is None else "", dtype, raw))
+        found.append(Parameter(name, words[0] if dtype is None else "", dtype, raw, constant))
     return tuple(found)
 
 
