@@ -1301,12 +1301,12 @@ class Range(_Immutable):
     ----------
     *global_range : int or tuple of int
         Work-items along each dimension, as 1 to 3 ints or as one tuple of them, such as an array's shape.
-        Each is at least 1, and their product is at most 2**63 - 1.
+        Their product is at most 2**63 - 1.
 
     Raises
     ------
     ValueError
-        An extent is below 1, there are not 1 to 3 of them, or the product is too large.
+        An extent is negative, there are not 1 to 3 of them, or the product is too large.
     TypeError
         Something is not an int.
 
@@ -1315,6 +1315,8 @@ class Range(_Immutable):
     ``get_global_id(i)`` runs from 0 to ``global_range[i] - 1``. The first dimension is dimension 0 of
     OpenCL and x of CUDA, whose neighbours run side by side. In an array in C order these are neighbours
     of the last axis.
+
+    A launch with an extent of 0 checks its arguments and runs nothing; its event follows `depends`.
 
     Examples
     --------
@@ -1349,13 +1351,15 @@ class NdRange(_Immutable):
     Raises
     ------
     ValueError
-        The dimensions differ, an extent is below 1, or a local extent does not divide the global one.
+        The dimensions differ, a global extent is negative, a local one is below 1, or a local extent does not
+        divide the global one.
     TypeError
         Something is not an int.
 
     Notes
     -----
-    The limits of the device are checked at the launch (`Kernel.max_work_group_size`).
+    The limits of the device are checked at the launch (`Kernel.max_work_group_size`). A launch with a global
+    extent of 0 checks its arguments and runs nothing.
 
     Examples
     --------

@@ -56,6 +56,16 @@ def test_a_sum(n):
     assert (c.asnumpy() == 2 * np.arange(n, dtype="float32")).all()
 
 
+@pytest.mark.parametrize("space", [0, usmpy.Range(0), usmpy.Range(3, 0)], ids=repr)
+def test_a_space_without_work_items_runs_nothing(space):
+    (a, _, c), nothing = arrays(3), usmpy.zeros(0, dtype="float32", device=HOST)
+    ran = []
+    add[space, HOST.queue.host_task(ran.append, 1)](a, a, c).wait(PATIENCE)
+    add[space](nothing, nothing, nothing).wait(PATIENCE)
+    assert ran == [1]
+    assert c.tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("shape", [(5,), (4, 3), (2, 3, 4), (3, 1, 2)], ids=repr)
 @pytest.mark.parametrize("make", [lambda s: usmpy.Range(*s), usmpy.Range])
 def test_ids_of_all_dimensions(shape, make):
@@ -251,7 +261,7 @@ def test_wrong_ranges_and_calls():
     with pytest.raises(ValueError, match="work-groups"):
         put[usmpy.NdRange(4, 2)]
     with pytest.raises(ValueError):
-        put[0]
+        put[-1]
     with pytest.raises(TypeError, match=r"put\[4, 3\] has two meanings: .*Range\(4, 3\).*NdRange\(12, 3\)"):
         put[4, 3]
     for key in ((1, 1, 1, 1), (4,), [4, 3], ((2, 2), (3, 3)), (4, (3,)), "4", 4.0, None, ((4, 3), [])):

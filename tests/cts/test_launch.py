@@ -225,6 +225,82 @@ def test_a_large_range(queue, program):
     assert (y.asnumpy() == 2 * np.arange(n, dtype="float32")).all()
 
 
+EMPTY = [
+    0,
+    usmpy.Range(0),
+    usmpy.Range(0, 3),
+    usmpy.Range((2, 0, 5)),
+    usmpy.Range(2**62, 2**62, 0),
+    usmpy.NdRange(0, 4),
+    usmpy.NdRange((8, 0), (4, 2)),
+]
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("space", EMPTY, ids=repr)
+def test_a_space_without_work_items_runs_nothing(device, program, space, in_order):
+    queue = usmpy.Queue(device, in_order=in_order, profiling=True)
+    x, nothing = zeros(queue, 6), zeros(queue, 0)
+    ran = []
+    first = queue.host_task(ran.append, 1)
+    event = program.add_one[space, first](x)
+    event.wait()
+    assert ran == [1]  # the event follows `depends`
+    queue.submit(program.add_one, (nothing,), space, depends=event).wait()
+    if isinstance(space, usmpy.NdRange):
+        program.reverse[space](x, usmpy.LocalMemory(32)).wait()
+    program.fours[usmpy.NdRange((0, 3), (4, 1))](x).wait()  # it requires a size of its work-groups
+    program.fours[0](x).wait()
+    queue.submit(program.nothing, (1,), space).wait()
+    assert event.start_time_ns <= event.end_time_ns
+    assert x.tolist() == [0] * 6
+    assert usmpy.Range(0).size == 0
+
+
+@pytest.mark.parametrize("space", EMPTY, ids=repr)
+def test_a_space_without_work_items_follows_failed_events(device, program, space):
+    queue = usmpy.Queue(device)
+    x = zeros(queue, 6)
+    failed = usmpy.Queue(device).host_task(int, "no number")
+    event = program.add_one[space, failed](x)
+    with pytest.raises(usmpy.UsmError, match="not run"):
+        event.wait()
+    assert event.status == "error"
+    assert x.tolist() == [0] * 6  # it was to write nothing
+    with pytest.raises(usmpy.UsmError):
+        queue.wait()
+    with pytest.raises(ValueError):
+        failed.wait()
+
+
+@pytest.mark.parametrize("space", EMPTY, ids=repr)
+def test_arguments_are_checked_for_a_space_without_work_items(device, queue, program, space):
+    x, elsewhere = zeros(queue, 6), usmpy.Queue(device, context=usmpy.Context([device]))
+    fixed = x[:]
+    fixed.flags.writable = False
+    for error, arguments in (
+        (TypeError, ()),
+        (TypeError, (x, x)),
+        (TypeError, (1,)),
+        (TypeError, (x.astype("float32"),)),
+        (ValueError, (fixed,)),
+    ):
+        with pytest.raises(error):
+            program.add_one[space](*arguments)
+    with pytest.raises(OverflowError):
+        program.scale[space](zeros(queue, 6, "float32"), zeros(queue, 6, "float32"), 1e300)
+    with pytest.raises(usmpy.ExecutionPlacementError):
+        elsewhere.submit(program.add_one, (x,), space)
+    with pytest.raises(TypeError):
+        program.add_one[space, "event"](x)
+    if not isinstance(space, usmpy.NdRange):
+        with pytest.raises(ValueError, match="LocalMemory needs NdRange"):
+            program.reverse[space](x, usmpy.LocalMemory(32))
+    with pytest.raises(ValueError, match="more work-items than add_one allows"):
+        program.add_one[usmpy.NdRange(0, 2**20)](x)
+    assert x.tolist() == [0] * 6
+
+
 # Arguments.
 
 

@@ -145,7 +145,7 @@ class Compiled:
         if self._exact:
             local, room = [], self._most
             for d, n in enumerate(space):
-                local.append(_divisor(n, min(room, 64) if d == 2 else room))
+                local.append(_divisor(n, min(room, 64) if d == 2 else room) if n else 1)
                 room //= local[-1]
             where = _core.NdRange(space, tuple(local))
         return self._kernel[where, depends](*values, *space)

@@ -359,11 +359,13 @@ static PyObject *submit(usmpy_state *state, usmpy_kernel *self, const usm_range 
         return NULL;
     }
     const usm_launch launch = {kernel, range, (size_t)n, taken->arguments, 0};
+    bool is_empty = usm_range_items(&range) == 0; /* no driver takes a launch without work-items */
     usm_command command;
-    command.kind = USM_COMMAND_LAUNCH;
+    command.kind = is_empty ? USM_COMMAND_MARKER : USM_COMMAND_LAUNCH;
+    command.event = NULL;
     command.as.launch = &launch;
-    return usmpy_submit(state, usmpy_queue_of(queue), &command, taken->accesses, (size_t)taken->n_arrays,
-                        depends, keeps);
+    return usmpy_submit(state, usmpy_queue_of(queue), &command, taken->accesses,
+                        is_empty ? 0 : (size_t)taken->n_arrays, depends, keeps);
 }
 
 PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_range *range, PyObject *queue,

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <structmember.h>
 
-/* 1 <= *out; 0, or -1 with an exception that names the parameter. */
-static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, size_t *out)
+/* least <= *out; 0, or -1 with an exception that names the parameter. */
+static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, Py_ssize_t least, size_t *out)
 {
     if (!PyIndex_Check(item) || PyBool_Check(item)) {
         PyErr_Format(PyExc_TypeError, "%s[%zd] is %s %s; an int is allowed", parameter, i, USMPY_A(item));
@@ -22,10 +22,10 @@ static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, siz
             return -1;
         }
         PyErr_Clear();
-        extent = 0;
+        extent = -1;
     }
-    if (extent < 1) {
-        PyErr_Format(PyExc_ValueError, "%s[%zd] is %R; 1 to %zd are allowed", parameter, i, item,
+    if (extent < least) {
+        PyErr_Format(PyExc_ValueError, "%s[%zd] is %R; %zd to %zd are allowed", parameter, i, item, least,
                      PY_SSIZE_T_MAX);
         return -1;
     }
@@ -33,8 +33,9 @@ static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, siz
     return 0;
 }
 
-/* The product must fit, too. The number of dimensions; -1 with an exception. */
-static int parse_extents(PyObject *const *items, Py_ssize_t n, const char *parameter, size_t *out)
+/* The product must fit, too, unless it is 0. The number of dimensions; -1 with an exception. */
+static int parse_extents(PyObject *const *items, Py_ssize_t n, const char *parameter, Py_ssize_t least,
+                         size_t *out)
 {
     size_t total = 1;
     if (n < 1 || n > 3) {
@@ -43,9 +44,12 @@ static int parse_extents(PyObject *const *items, Py_ssize_t n, const char *param
     }
     out[0] = out[1] = out[2] = 1;
     for (Py_ssize_t i = 0; i < n; i++) {
-        if (parse_extent(items[i], parameter, i, &out[i]) < 0) {
+        if (parse_extent(items[i], parameter, i, least, &out[i]) < 0) {
             return -1;
         }
+    }
+    bool is_empty = out[0] == 0 || out[1] == 0 || out[2] == 0;
+    for (Py_ssize_t i = 0; i < n && !is_empty; i++) {
         if (__builtin_mul_overflow(total, out[i], &total) || total > (size_t)PY_SSIZE_T_MAX) {
             PyErr_Format(PyExc_ValueError, "%s has more than %zd work-items", parameter, PY_SSIZE_T_MAX);
             return -1;
@@ -54,16 +58,18 @@ static int parse_extents(PyObject *const *items, Py_ssize_t n, const char *param
     return (int)n;
 }
 
-/* From an int, a sequence of ints, or a Range. The number of dimensions; -1 with an exception. */
-static int extents_of(usmpy_state *state, PyObject *object, const char *parameter, size_t *out)
+/* From an int, a sequence of ints, or a Range: least or more. The number of dimensions, or -1. */
+static int extents_of(usmpy_state *state, PyObject *object, const char *parameter, Py_ssize_t least,
+                      size_t *out)
 {
-    if (Py_IS_TYPE(object, state->range_type)) {
+    if (Py_IS_TYPE(object, state->range_type) &&
+        (least == 0 || usm_range_items(&((usmpy_range *)object)->range) > 0)) {
         const usm_range *range = &((usmpy_range *)object)->range;
         memcpy(out, range->global, sizeof range->global);
         return (int)range->ndim;
     }
     if (PyIndex_Check(object)) {
-        return parse_extents(&object, 1, parameter, out);
+        return parse_extents(&object, 1, parameter, least, out);
     }
     static const char allowed[] = "a Range, an int or a sequence of ints is allowed";
     /* Not a dict or a set: the order of their items means nothing. */
@@ -73,7 +79,8 @@ static int extents_of(usmpy_state *state, PyObject *object, const char *paramete
     if (items == NULL) {
         return -1;
     }
-    int ndim = parse_extents(((PyTupleObject *)items)->ob_item, PyTuple_GET_SIZE(items), parameter, out);
+    int ndim =
+        parse_extents(((PyTupleObject *)items)->ob_item, PyTuple_GET_SIZE(items), parameter, least, out);
     Py_DECREF(items);
     return ndim;
 }
@@ -84,7 +91,7 @@ int usmpy_parse_range(usmpy_state *state, PyObject *object, usm_range *range, co
         *range = ((usmpy_range *)object)->range;
         return 0;
     }
-    int ndim = extents_of(state, object, parameter, range->global);
+    int ndim = extents_of(state, object, parameter, 0, range->global);
     if (ndim < 0) {
         return -1;
     }
@@ -110,9 +117,9 @@ static PyObject *range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return PyErr_Format(PyExc_TypeError, "Range() takes no keyword arguments");
     }
     Py_ssize_t n = PyTuple_GET_SIZE(args);
-    int ndim = n == 1
-                   ? extents_of(usmpy_state_of_type(type), PyTuple_GET_ITEM(args, 0), "Range", range.global)
-                   : parse_extents(((PyTupleObject *)args)->ob_item, n, "Range", range.global);
+    int ndim =
+        n == 1 ? extents_of(usmpy_state_of_type(type), PyTuple_GET_ITEM(args, 0), "Range", 0, range.global)
+               : parse_extents(((PyTupleObject *)args)->ob_item, n, "Range", 0, range.global);
     range.ndim = (unsigned)ndim;
     return ndim < 0 ? NULL : new_range(type, &range);
 }
@@ -126,8 +133,8 @@ static PyObject *nd_range_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
         return NULL;
     }
-    int ndim = extents_of(state, out[0], "global_range", range.global);
-    int local = ndim < 0 ? -1 : extents_of(state, out[1], "local_range", range.local);
+    int ndim = extents_of(state, out[0], "global_range", 0, range.global);
+    int local = ndim < 0 ? -1 : extents_of(state, out[1], "local_range", 1, range.local);
     if (local < 0) {
         return NULL;
     }
