@@ -679,7 +679,7 @@ def test_descriptors_that_run_out_while_they_are_taken():
         importer(f"data = {data!r}\n" + FEW_DESCRIPTORS)
         said = importer("said")
     assert said[-1] == ""
-    assert all("Too many open files" in text for text in said[:3])
+    assert all("Too many open files" in text and "ulimit -n" in text for text in said[:3])
 
 
 def test_a_block_that_became_writable_is_closed_and_opened_again(first):

@@ -456,7 +456,7 @@ def test_a_handle_without_descriptors_to_be_had():
                 texts.append(said(x.get_ipc_handle, MemoryError))
                 os.close(taken.pop())
             x.get_ipc_handle().close()
-        assert all("Too many open files" in text for text in texts), texts
+        assert all("Too many open files" in text and "ulimit -n" in text for text in texts), texts
         assert "pipe" not in texts[0] and "cannot make a pipe" in texts[1] == texts[2], texts
         assert len(os.listdir("/proc/self/fd")) < 100
         """

@@ -211,7 +211,7 @@ static usm_status describe(const usm_cuda_mapping *mapping, int *out, usm_error 
         close(file);
     }
     return usm_error_set(error, code == ENOSYS || code == EPERM ? USM_BUFFER : USM_MEMORY,
-                         "cannot describe shared memory in a file (memfd_create): %s", strerror(code));
+                         "cannot describe shared memory in a file (memfd_create): %s", usm_error_errno(code));
 }
 
 /* Is it a file of `describe`, of a block of this device and size? */

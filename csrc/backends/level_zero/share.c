@@ -70,7 +70,7 @@ static usm_status get_handle(usm_place *place, void *pointer, ze_ipc_mem_handle_
         put_handle(place, handle);
         return usm_error_set(error, code == EBADF ? USM_BUFFER : USM_MEMORY,
                              "the driver's handle of %s memory gives no file descriptor to pass on: %s",
-                             place->device->info.name, strerror(code));
+                             place->device->info.name, usm_error_errno(code));
     }
     record->descriptors[0] = descriptor;
     record->n_descriptors = 1;

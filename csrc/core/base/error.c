@@ -3,8 +3,10 @@
 #include "heap.h"
 #include "live.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 _Atomic int64_t usm_live_counts[USM_LIVE_KINDS];
 
@@ -19,6 +21,14 @@ const char *usm_live_name(usm_live_kind kind)
 static void copy_text(char *to, size_t size, const char *from)
 {
     snprintf(to, size, "%s", from == NULL ? "" : from);
+}
+
+const char *usm_error_errno(int code)
+{
+    return code == EMFILE
+               ? "Too many open files; each shared array and each handle holds descriptors: release "
+                 "some, or raise the limit (ulimit -n)"
+               : strerror(code);
 }
 
 usm_status usm_error_set(usm_error *error, usm_status status, const char *format, ...)

@@ -25,6 +25,8 @@ usm_status usm_error_set(usm_error *error, usm_status status, const char *format
 usm_status usm_error_driver(usm_error *error, usm_status status, const char *backend, int code,
                             const char *name, const char *format, ...) USM_PRINTF(6, 7);
 usm_status usm_error_memory(usm_error *error, size_t nbytes, const char *what);
+/* strerror, and what to do where a process that shares memory has no descriptor left. */
+const char *usm_error_errno(int code);
 /* Hands the failure on: error takes a count of its own. */
 usm_status usm_error_failed(usm_error *error, USM_KEEPS struct usm_failure *failure);
 /* Gives back what a filled error owns; needed only where it is not turned into an exception. */

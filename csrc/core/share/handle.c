@@ -106,7 +106,7 @@ static usm_status set_maker(usm_share_handle *handle, usm_error *error)
         if (!read_maker(&own)) {
             return usm_error_set(error, USM_MEMORY,
                                  "cannot read in /proc what a handle says of its process: %s",
-                                 strerror(errno));
+                                 usm_error_errno(errno));
         }
         usm_mutex_lock(&leaf->mutex);
         this_process = own;
@@ -242,7 +242,7 @@ static usm_status not_there(const usm_share_handle *handle, int code, usm_error 
 {
     if (is_lack(code)) {
         return usm_error_set(error, USM_MEMORY, "cannot take descriptors of process %lld: %s",
-                             (long long)handle->process, strerror(code));
+                             (long long)handle->process, usm_error_errno(code));
     }
     return code == ENOSYS
                ? usm_error_set(
@@ -339,7 +339,7 @@ usm_status usm_descriptors_copy(const int *from, size_t n, int *to, usm_error *e
             int code = errno;
             usm_descriptors_close(to, i);
             return usm_error_set(error, code == EBADF ? USM_VALUE : USM_MEMORY,
-                                 "cannot duplicate the descriptor %d: %s", from[i], strerror(code));
+                                 "cannot duplicate the descriptor %d: %s", from[i], usm_error_errno(code));
         }
     }
     return USM_OK;

@@ -38,7 +38,8 @@ static usm_status memfd_create_block(usm_place *place, usm_shared_memory *memory
     int file = memfd_create("usmpy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0) {
         return usm_error_set(error, errno == ENOSYS || errno == EPERM ? USM_BUFFER : USM_MEMORY,
-                             "cannot make memory for several processes (memfd_create: %s)", strerror(errno));
+                             "cannot make memory for several processes (memfd_create: %s)",
+                             usm_error_errno(errno));
     }
     usm_status status = USM_OK;
     if (ftruncate(file, (off_t)memory->nbytes) != 0 || fcntl(file, F_ADD_SEALS, SEALS) != 0) {

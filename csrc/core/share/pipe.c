@@ -20,7 +20,8 @@ usm_status usm_pipe_create(usm_pipe **out, int *write_end, usm_error *error)
     }
     if (pipe2(ends, O_CLOEXEC) != 0) {
         free(pipe);
-        return usm_error_set(error, USM_MEMORY, "cannot make a pipe for a handle: %s", strerror(errno));
+        return usm_error_set(error, USM_MEMORY, "cannot make a pipe for a handle: %s",
+                             usm_error_errno(errno));
     }
     *pipe = (usm_pipe){NULL, ends[0]};
     *out = pipe;
