@@ -29,6 +29,30 @@ static int refuse_scalar(PyObject *scalar, usm_dtype dtype)
     return -1;
 }
 
+/* The narrowest integer type that holds the value, of the same kind where there is one; NULL: none. */
+static const char *name_wider(PyObject *scalar, bool is_signed)
+{
+    int overflow;
+    long long value = PyLong_AsLongLongAndOverflow(scalar, &overflow);
+    unsigned long long size = value < 0 ? ~(unsigned long long)value : (unsigned long long)value;
+    if (overflow != 0) {
+        size = PyLong_AsUnsignedLongLong(scalar);
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            return NULL;
+        }
+    }
+    is_signed = overflow == 0 && (is_signed || value < 0);
+    for (const usm_dtype_info *info = &usm_dtype_table[USM_INT8]; info <= &usm_dtype_table[USM_UINT64];
+         info++) {
+        if ((info->kind == USM_KIND_INT) == is_signed &&
+            size <= UINT64_MAX >> (64 - info->bits + is_signed)) {
+            return info->name;
+        }
+    }
+    return NULL;
+}
+
 /* An integer may have more digits than Python makes text of. */
 static int refuse_size(PyObject *scalar, usm_dtype dtype)
 {
@@ -36,14 +60,17 @@ static int refuse_size(PyObject *scalar, usm_dtype dtype)
     bool is_signed = info->kind == USM_KIND_INT;
     PyObject *text = PyObject_Str(scalar);
     PyErr_Clear();
+    const char *wider = name_wider(scalar, is_signed);
     if (info->kind >= USM_KIND_FLOAT) {
         PyErr_Format(PyExc_OverflowError, "an integer does not fit into dtype %s", info->name);
     } else {
         uint64_t most = UINT64_MAX >> (64 - info->bits + is_signed);
         PyErr_Format(PyExc_OverflowError,
-                     "%.60S does not fit into dtype %s; %s%llu to %llu are allowed: use a wider dtype",
+                     "%.60S does not fit into dtype %s; %s%llu to %llu are allowed: %s%s%s",
                      text != NULL ? text : Py_None, info->name, is_signed ? "-" : "",
-                     (unsigned long long)(is_signed ? most + 1 : 0), (unsigned long long)most);
+                     (unsigned long long)(is_signed ? most + 1 : 0), (unsigned long long)most,
+                     wider != NULL ? "dtype=\"" : "no integer type holds it", wider != NULL ? wider : "",
+                     wider != NULL ? "\" holds it" : "");
     }
     Py_XDECREF(text);
     return -1;

@@ -200,7 +200,10 @@ PyObject *usmpy_placement_text(usmpy_state *state, const char *function, const c
 {
     PyObject *text = PyUnicode_FromFormat("%s: the arguments do not share one queue", function);
     Py_ssize_t first = -1, other = -1; /* the array that stays, and the first on another queue */
-    const usm_queue *common = NULL;
+    Py_ssize_t by_default = -1;        /* the first on the queue of calls that name no place */
+    PyObject *default_queue = __atomic_load_n(&state->default_queue, __ATOMIC_ACQUIRE);
+    const usm_queue *common = NULL, *standard = default_queue == NULL ? NULL : usmpy_queue_of(default_queue);
+    const usm_device *elsewhere = NULL;
     char name[48], own[48], shape[200], device[USM_DEVICE_TEXT];
     for (Py_ssize_t i = 0; text != NULL && i < n; i++) {
         if (!usmpy_is_array(state, arguments[i])) {
@@ -213,12 +216,23 @@ PyObject *usmpy_placement_text(usmpy_state *state, const char *function, const c
             first = i;
         }
         other = other < 0 && queue != common ? i : other;
+        by_default = by_default < 0 && queue == standard ? i : by_default;
+        elsewhere = standard != NULL && queue->device != standard->device ? queue->device : elsewhere;
         usm_layout_text(array->ndim, usmpy_shape(array), shape, sizeof shape);
         usm_device_text(queue->device, device, sizeof device);
         PyUnicode_AppendAndDel(
             &text, PyUnicode_FromFormat("\n  %s: shape %s, device %s, queue %p, context %p",
                                         argument_name(list, names, i, name), shape, device, (void *)queue,
                                         (void *)queue->context));
+    }
+    if (text != NULL && by_default >= 0 && elsewhere != NULL) {
+        usm_device_text(elsewhere, device, sizeof device);
+        PyUnicode_AppendAndDel(
+            &text,
+            PyUnicode_FromFormat("\n%s is on the default device, as are arrays that a library makes without "
+                                 "a device; to change it: os.environ[\"USMPY_DEVICE\"] = \"%s\"; "
+                                 "usmpy.select_default_device()",
+                                 argument_name(list, names, by_default, name), device));
     }
     if (text != NULL) {
         const char *moved = argument_name(list, names, other, name);
