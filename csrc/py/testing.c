@@ -9,6 +9,7 @@
 #include "core/builtin/archive.h"
 #include "core/builtin/kernels.h"
 #include "core/copy/copy.h"
+#include "core/tasks/unretrieved.h"
 
 #include <string.h>
 
@@ -105,6 +106,14 @@ static PyObject *fault_entries(PyObject *module, PyObject *unused)
         usmpy_append(&list, PyUnicode_FromString(usm_fault_entries[i]));
     }
     return list;
+}
+
+static PyObject *forget_reports(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    usm_unretrieved_forget_reports();
+    Py_RETURN_NONE;
 }
 
 /* {"events": 0, ...}: live core objects, for tests. */
@@ -222,6 +231,7 @@ static PyObject *kernel_launches(PyObject *module, PyObject *args)
 PyMethodDef usmpy_testing_functions[] = {
     {"_live_counts", live_counts, METH_NOARGS, NULL},
     {"_fault", fault, METH_VARARGS, NULL},
+    {"_forget_reports", forget_reports, METH_NOARGS, NULL},
     {"_fault_calls", fault_calls, METH_O, NULL},
     {"_fault_entries", fault_entries, METH_NOARGS, NULL},
     {"_kernel_sources", kernel_sources, METH_NOARGS, NULL},

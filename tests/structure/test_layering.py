@@ -56,6 +56,7 @@ SEEN_BY_BACKENDS = {
         "registry.h": "the devices that it found at its start",
         "signature.h": "the words of parameters",
         "stream.h": "queues, events and commands, and the streams of others",
+        "unretrieved.h": "reports what the driver does not take back",
     },
     "level_zero": {
         "backend.h": "the seam",
@@ -69,6 +70,7 @@ SEEN_BY_BACKENDS = {
         "readable.h": "handles that come from Python as numbers",
         "registry.h": "the devices that it found at its start",
         "stream.h": "queues, events and commands, and the streams of others",
+        "unretrieved.h": "reports what the driver does not take back",
     },
     "minimal": {
         "backend.h": "the seam",

@@ -4,6 +4,8 @@
  */
 #include "cuda_backend.h"
 
+#include "core/tasks/unretrieved.h"
+
 /* Making a primary context takes long and is done once a device. A leaf but for the driver's own locks. */
 static pthread_mutex_t retaining = PTHREAD_MUTEX_INITIALIZER;
 
@@ -70,6 +72,20 @@ usm_status usm_cuda_context_create(usm_context *context, usm_error *error)
     context->native =
         atomic_load_explicit(&usm_cuda_device_of(context->devices[0])->context, memory_order_acquire);
     return USM_OK;
+}
+
+bool usm_cuda_enter_to_give_back(usm_device *device, usm_cuda_scope *scope)
+{
+    usm_error error;
+    if (usm_cuda_forked() || usm_cuda_is_lost(device)) {
+        return false;
+    }
+    if (usm_cuda_enter(device, scope, &error) != USM_OK) {
+        usm_unretrieved_report_once(&error);
+        return false;
+    }
+    usm_cuda_relax(scope);
+    return true;
 }
 
 /*

@@ -139,6 +139,14 @@ usm_status usm_cuda_failed_on(usm_device *device, usm_error *error, CUresult cod
 bool usm_cuda_is_fatal(CUresult code);
 /* Marks the device as lost if the code is such a one. */
 void usm_cuda_note(usm_device *device, CUresult code);
+/*
+ * The code of a call that gave something back in the device's context. What the driver refuses stays with it,
+ * and is reported once (unretrieved.h).
+ */
+void usm_cuda_given_back(usm_device *device, CUresult code, const char *function);
+/* Calls the driver's function, and passes its code there. */
+#define USM_CUDA_GIVE_BACK(device, function, ...) \
+    usm_cuda_given_back(device, usm_cuda.function(__VA_ARGS__), #function)
 /* Marks the device as lost with this code, unless it is lost already. */
 void usm_cuda_lose(usm_device *device, CUresult code);
 static inline bool usm_cuda_is_lost(const usm_device *device)
@@ -199,6 +207,12 @@ static inline void usm_cuda_leave(usm_cuda_scope *scope)
         (void)usm_cuda.cuCtxPopCurrent(&ours);
     }
 }
+
+/*
+ * usm_cuda_enter and usm_cuda_relax, to give something back. False: nothing can be, since it went with a lost
+ * context, or the parent's driver has it, or the driver refuses, which is reported as by usm_cuda_given_back.
+ */
+bool usm_cuda_enter_to_give_back(usm_device *device, usm_cuda_scope *scope);
 
 /* The root device of a driver's ordinal, or of its primary context; NULL where there is none. No lock. */
 usm_device *usm_cuda_device_at(int ordinal);

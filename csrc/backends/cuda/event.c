@@ -187,23 +187,23 @@ void usm_cuda_event_watch(usm_event *base)
     }
 }
 
-/* Blocks and events of the driver need its context; those of a lost context were destroyed with it. */
+/* Blocks and events of the driver need its context. */
 static void free_native(usm_cuda_event *event)
 {
     usm_device *device = event->event.queue->device;
     usm_cuda_scope scope;
-    if ((event->block == 0 && event->start == NULL && event->end == NULL) || usm_cuda_forked() ||
-        usm_cuda_is_lost(device) || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
+    if ((event->block == 0 && event->start == NULL && event->end == NULL) ||
+        !usm_cuda_enter_to_give_back(device, &scope)) {
         return;
     }
     if (event->block != 0) {
-        (void)usm_cuda.cuMemFree(event->block);
+        USM_CUDA_GIVE_BACK(device, cuMemFree, event->block);
     }
     if (event->start != NULL) {
-        (void)usm_cuda.cuEventDestroy(event->start);
+        USM_CUDA_GIVE_BACK(device, cuEventDestroy, event->start);
     }
     if (event->end != NULL) {
-        (void)usm_cuda.cuEventDestroy(event->end);
+        USM_CUDA_GIVE_BACK(device, cuEventDestroy, event->end);
     }
     usm_cuda_leave(&scope);
 }

@@ -166,16 +166,17 @@ void usm_cuda_memory_free(usm_context *context, usm_device *device, usm_kind kin
     usm_cuda_scope scope;
     (void)context;
     (void)nbytes;
-    if (usm_cuda_forked() || usm_cuda_is_lost(device) || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
-        return; /* the parent's driver still has it, or it went with its context */
+    if (!usm_cuda_enter_to_give_back(device, &scope)) {
+        return;
     }
-    usm_cuda_relax(&scope);
     CUdeviceptr address = usm_cuda_address(pointer);
-    CUresult code = kind == USM_HOST ? usm_cuda.cuMemFreeHost(pointer)
-                    : kind == USM_DEVICE && native->has_pools
-                        ? usm_cuda.cuMemFreeAsync(address, native->allocations)
-                        : usm_cuda.cuMemFree(address);
-    usm_cuda_note(device, code);
+    if (kind == USM_HOST) {
+        USM_CUDA_GIVE_BACK(device, cuMemFreeHost, pointer);
+    } else if (kind == USM_DEVICE && native->has_pools) {
+        USM_CUDA_GIVE_BACK(device, cuMemFreeAsync, address, native->allocations);
+    } else {
+        USM_CUDA_GIVE_BACK(device, cuMemFree, address);
+    }
     usm_cuda_leave(&scope);
 }
 

@@ -308,11 +308,8 @@ void usm_cuda_program_destroy(usm_program *base)
 {
     usm_cuda_program *native = base->native;
     usm_cuda_scope scope;
-    /* A module of a lost context was unloaded with it. */
-    if (!usm_cuda_forked() && atomic_load(&usm_cuda_device_of(native->device)->lost) == 0 &&
-        usm_cuda_enter(native->device, &scope, NULL) == USM_OK) {
-        usm_cuda_relax(&scope);
-        (void)usm_cuda.cuModuleUnload(native->module);
+    if (usm_cuda_enter_to_give_back(native->device, &scope)) {
+        USM_CUDA_GIVE_BACK(native->device, cuModuleUnload, native->module);
         usm_cuda_leave(&scope);
     }
     free_native(native);

@@ -68,7 +68,6 @@ usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error)
     return USM_OK;
 }
 
-/* Streams of a lost context were destroyed with it. */
 void usm_cuda_queue_destroy(usm_queue *queue)
 {
     usm_cuda_queue *native = usm_cuda_queue_of(queue);
@@ -77,9 +76,8 @@ void usm_cuda_queue_destroy(usm_queue *queue)
         usm_cuda_timeline_close(&native->timelines[i]);
     }
     usm_cuda_scope scope;
-    if (native->base != NULL && !usm_cuda_forked() && !usm_cuda_is_lost(queue->device) &&
-        usm_cuda_enter(queue->device, &scope, NULL) == USM_OK) {
-        (void)usm_cuda.cuEventDestroy(native->base);
+    if (native->base != NULL && usm_cuda_enter_to_give_back(queue->device, &scope)) {
+        USM_CUDA_GIVE_BACK(queue->device, cuEventDestroy, native->base);
         usm_cuda_leave(&scope);
     }
     free(native->blame);

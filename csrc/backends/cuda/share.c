@@ -135,9 +135,9 @@ bool usm_cuda_share_reach(usm_device *user, usm_device *memory)
 static void unmap(const usm_cuda_mapping *mapping)
 {
     CUresult code = usm_cuda.cuMemUnmap(mapping->at, mapping->nbytes);
-    usm_cuda_note(mapping->device, code);
+    usm_cuda_given_back(mapping->device, code, "cuMemUnmap");
     if (code == CUDA_SUCCESS) { /* addresses that are still mapped must stay reserved */
-        (void)usm_cuda.cuMemAddressFree(mapping->at, mapping->nbytes);
+        USM_CUDA_GIVE_BACK(mapping->device, cuMemAddressFree, mapping->at, mapping->nbytes);
     }
 }
 
@@ -397,10 +397,7 @@ void usm_cuda_share_close(usm_place *place, const usm_shared_memory *memory)
     }
     *at = mapping->next;
     pthread_mutex_unlock(&mutex);
-    bool entered = !usm_cuda_is_lost(place->device) && usm_cuda_enter(place->device, &scope, NULL) == USM_OK;
-    if (entered) {
-        usm_cuda_relax(&scope);
-    }
+    bool entered = usm_cuda_enter_to_give_back(place->device, &scope);
     usm_cuda_share_end_order(mapping, entered);
     if (entered) {
         unmap(mapping);

@@ -178,7 +178,7 @@ void usm_cuda_share_end_order(usm_cuda_mapping *mapping, bool entered)
     for (usm_cuda_imported *event = mapping->imported, *next; event != NULL; event = next) {
         next = event->next;
         if (entered) {
-            (void)usm_cuda.cuEventDestroy(event->id);
+            USM_CUDA_GIVE_BACK(mapping->device, cuEventDestroy, event->id);
         }
         free(event);
     }

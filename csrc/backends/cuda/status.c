@@ -1,6 +1,8 @@
 /* Codes of the driver in words, and contexts that are lost (CUDA driver API, Error Handling). */
 #include "cuda_backend.h"
 
+#include "core/tasks/unretrieved.h"
+
 /* Both functions may still be missing while the library is being opened. */
 const char *usm_cuda_name(CUresult code)
 {
@@ -62,6 +64,16 @@ void usm_cuda_note(usm_device *device, CUresult code)
 {
     if (USM_UNLIKELY(code != CUDA_SUCCESS) && usm_cuda_is_fatal(code)) {
         usm_cuda_lose(device, code);
+    }
+}
+
+void usm_cuda_given_back(usm_device *device, CUresult code, const char *function)
+{
+    usm_error error;
+    usm_cuda_note(device, code);
+    if (USM_UNLIKELY(code != CUDA_SUCCESS) && !usm_cuda_is_lost(device)) {
+        (void)usm_cuda_failed(&error, code, function);
+        usm_unretrieved_report_once(&error);
     }
 }
 

@@ -87,10 +87,8 @@ void usm_cuda_timeline_close(usm_cuda_timeline *timeline)
     if (!usm_cuda_forked()) {
         give_to_device(timeline);
     }
-    if (!foreign && !usm_cuda_forked() && !usm_cuda_is_lost(timeline->device) &&
-        usm_cuda_enter(timeline->device, &scope, NULL) == USM_OK) {
-        usm_cuda_relax(&scope);
-        (void)usm_cuda.cuStreamDestroy(timeline->stream);
+    if (!foreign && usm_cuda_enter_to_give_back(timeline->device, &scope)) {
+        USM_CUDA_GIVE_BACK(timeline->device, cuStreamDestroy, timeline->stream);
         usm_cuda_leave(&scope);
     }
 }

@@ -257,11 +257,11 @@ static void free_runner(usm_level_zero_list *list)
     }
     for (usm_level_zero_recording *at = list->first, *next; at != NULL; at = next) {
         next = at->next;
-        usm_level_zero.zeFenceDestroy(at->fence);
-        usm_level_zero.zeCommandListDestroy(at->id);
+        USM_LEVEL_ZERO_GIVE_BACK(zeFenceDestroy, at->fence);
+        USM_LEVEL_ZERO_GIVE_BACK(zeCommandListDestroy, at->id);
         free(at);
     }
-    usm_level_zero.zeCommandQueueDestroy(list->runner);
+    USM_LEVEL_ZERO_GIVE_BACK(zeCommandQueueDestroy, list->runner);
 }
 
 void usm_level_zero_lists_free(usm_queue *queue)
@@ -271,7 +271,7 @@ void usm_level_zero_lists_free(usm_queue *queue)
         if (list->runner != NULL) {
             free_runner(list);
         } else if (list->id != NULL && list->id != queue->foreign) {
-            usm_level_zero.zeCommandListDestroy(list->id);
+            USM_LEVEL_ZERO_GIVE_BACK(zeCommandListDestroy, list->id);
         }
     }
 }

@@ -90,7 +90,7 @@ static void give_back(const usm_context *context)
     usm_level_zero_context *native = usm_level_zero_context_of(context);
     usm_level_zero_slots_free(native);
     if (context->foreign == NULL) {
-        usm_level_zero.zeContextDestroy(native->id);
+        USM_LEVEL_ZERO_GIVE_BACK(zeContextDestroy, native->id);
     }
 }
 

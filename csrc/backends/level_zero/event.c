@@ -14,7 +14,7 @@ void usm_level_zero_release_parts(usm_level_zero_event *event)
         event->kernel = NULL;
     }
     if (event->temporary != NULL) {
-        usm_level_zero.zeMemFree(usm_level_zero_context_of(event->event.queue->context)->id,
+        USM_LEVEL_ZERO_GIVE_BACK(zeMemFree, usm_level_zero_context_of(event->event.queue->context)->id,
                                  event->temporary);
         event->temporary = NULL;
     }

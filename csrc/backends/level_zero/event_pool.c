@@ -131,9 +131,9 @@ void usm_level_zero_slots_free(usm_level_zero_context *context)
     for (usm_level_zero_pool *pool = context->pools, *next; pool != NULL; pool = next) {
         next = pool->next;
         for (uint32_t i = 0; i < pool->used; i++) {
-            usm_level_zero.zeEventDestroy(pool->slots[i].id);
+            USM_LEVEL_ZERO_GIVE_BACK(zeEventDestroy, pool->slots[i].id);
         }
-        usm_level_zero.zeEventPoolDestroy(pool->id);
+        USM_LEVEL_ZERO_GIVE_BACK(zeEventPoolDestroy, pool->id);
         free(pool);
     }
 }

@@ -74,7 +74,7 @@ void usm_level_zero_kernel_destroy(usm_kernel *base)
 {
     usm_level_zero_kernel *native = base->native;
     if (!usm_level_zero_forked()) {
-        usm_level_zero.zeKernelDestroy(native->id);
+        USM_LEVEL_ZERO_GIVE_BACK(zeKernelDestroy, native->id);
     }
     pthread_mutex_destroy(&native->lock);
     free(native);

@@ -148,6 +148,14 @@ bool usm_level_zero_is_or_has(const usm_level_zero_device *device, ze_device_han
 const char *usm_level_zero_name(ze_result_t result);
 /* The status of a failed call, with function and result in the error. */
 usm_status usm_level_zero_failed(usm_error *error, ze_result_t result, const char *function);
+/*
+ * The result of a call that gave something back. What the driver refuses stays with it, and is reported once
+ * (unretrieved.h); not that of a lost device, whose tasks say so.
+ */
+void usm_level_zero_given_back(ze_result_t result, const char *function);
+/* Calls the driver's function, and passes its result there. */
+#define USM_LEVEL_ZERO_GIVE_BACK(function, ...) \
+    usm_level_zero_given_back(usm_level_zero.function(__VA_ARGS__), #function)
 
 /* library.c: opens the loader. *drivers: immortal records, in a malloc'd array that is the caller's. */
 usm_status usm_level_zero_drivers(usm_level_zero_driver ***drivers, size_t *n, usm_error *error);

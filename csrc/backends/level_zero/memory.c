@@ -82,7 +82,7 @@ void usm_level_zero_memory_free(usm_context *context, usm_device *device, usm_ki
     (void)kind;
     (void)nbytes;
     if (!usm_level_zero_forked()) { /* else the parent's driver still has it */
-        usm_level_zero.zeMemFree(usm_level_zero_context_of(context)->id, pointer);
+        USM_LEVEL_ZERO_GIVE_BACK(zeMemFree, usm_level_zero_context_of(context)->id, pointer);
         atomic_fetch_sub(&usm_level_zero_context_of(context)->users, 1);
     }
 }

@@ -248,7 +248,7 @@ void usm_level_zero_program_destroy(usm_program *base)
 {
     usm_level_zero_program *native = base->native;
     if (!usm_level_zero_forked()) {
-        usm_level_zero.zeModuleDestroy(native->id);
+        USM_LEVEL_ZERO_GIVE_BACK(zeModuleDestroy, native->id);
         atomic_fetch_sub(&usm_level_zero_context_of(base->context)->users, 1);
     }
     free(native);

@@ -201,7 +201,7 @@ void usm_level_zero_share_close(usm_place *place, const usm_shared_memory *memor
     ze_ipc_mem_handle_t *handle = memory->native;
     if (handle == NULL) {
         if (!usm_level_zero_forked()) {
-            usm_level_zero.zeMemCloseIpcHandle(context->id, memory->pointer);
+            USM_LEVEL_ZERO_GIVE_BACK(zeMemCloseIpcHandle, context->id, memory->pointer);
             atomic_fetch_sub(&context->users, 1);
         }
         return;

@@ -1,6 +1,8 @@
 /* Results of the driver in words, by the names of the specification, and the statuses that they become. */
 #include "level_zero.h"
 
+#include "core/tasks/unretrieved.h"
+
 #define NAMES(X)                                      \
     X(ZE_RESULT_NOT_READY)                            \
     X(ZE_RESULT_ERROR_DEVICE_LOST)                    \
@@ -60,4 +62,13 @@ usm_status usm_level_zero_failed(usm_error *error, ze_result_t result, const cha
     return usm_error_driver(error, memory ? USM_MEMORY : USM_DRIVER, "level_zero", (int)result,
                             usm_level_zero_name(result), "%s failed with %s (0x%x)", function,
                             usm_level_zero_name(result), (unsigned)result);
+}
+
+void usm_level_zero_given_back(ze_result_t result, const char *function)
+{
+    usm_error error;
+    if (USM_UNLIKELY(result != ZE_RESULT_SUCCESS && result != ZE_RESULT_ERROR_DEVICE_LOST)) {
+        (void)usm_level_zero_failed(&error, result, function);
+        usm_unretrieved_report_once(&error);
+    }
 }

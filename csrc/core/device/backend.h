@@ -313,7 +313,8 @@ typedef struct usm_backend {
     usm_status (*memory_allocate)(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                   void **out, bool *zeroed, usm_error *error);
     /*
-     * Frees a block; nbytes as at allocation. All work on it has ended.
+     * Frees a block; nbytes as at allocation. All work on it has ended. What the driver does not take back
+     * the backend reports, here and in the entries that destroy (usm_unretrieved_report_once).
      *   Thread: any, also one of the driver or of a queue. Locks: none. Blocks: work, until the driver has
      *   none on the device; never for kinds that are not in device->info.frees_wait.
      */

@@ -60,9 +60,17 @@ static void push(USM_TAKES usm_failure *failure, void (*run)(usm_deferred *))
     usm_deferred_push(&failure->report);
 }
 
+static _Atomic uint64_t reported; /* by usm_unretrieved_report_once: a bit a status */
+
+#ifdef USM_TESTING
+void usm_unretrieved_forget_reports(void)
+{
+    atomic_store(&reported, 0);
+}
+#endif
+
 void usm_unretrieved_report_once(usm_error *error)
 {
-    static _Atomic uint64_t reported;
     uint64_t bit = UINT64_C(1) << error->status;
     void (*run)(usm_deferred *) = atomic_load_explicit(&reporter, memory_order_acquire);
     if (run == NULL || (atomic_fetch_or(&reported, bit) & bit) != 0) {

@@ -28,13 +28,17 @@ void usm_unretrieved_clear(usm_unretrieved *list);
  * thread that holds the GIL.
  */
 void usm_unretrieved_report(usm_unretrieved *list);
-/*
- * The end of a loan could not be recorded, and its memory waits for the device instead: one report a status,
- * whose `n_reported` is 0. Takes over what the error owns. Any thread, any lock.
- */
-void usm_unretrieved_report_once(usm_error *error);
 /* The same for the failures of one interpreter's functions (`report.home`), which leave the list. */
 void usm_unretrieved_report_of(usm_unretrieved *list, const usm_deferred_list *home);
+/*
+ * The end of a loan could not be recorded, or a driver did not take something back, and no caller can be
+ * told: one report a status, whose `n_reported` is 0. Takes over what the error owns. Any thread, any lock.
+ */
+void usm_unretrieved_report_once(usm_error *error);
+#ifdef USM_TESTING
+/* The next error of each status is reported again. */
+void usm_unretrieved_forget_reports(void);
+#endif
 
 /*
  * Runs a report: it gets the member `report` of the failure, and takes its count over. NULL, as at first:
