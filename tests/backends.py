@@ -214,6 +214,7 @@ PLACEMENT = frozenset(
         "test_placement",
         "test_queue",
         "test_share",
+        "test_task_copies",
     }
 )
 # A second root device differs less than a sub-device: only names of devices and copies between them.

@@ -5875,6 +5875,9 @@ def copyto(
         needs it.
     BufferError
         Memory of another library cannot be exchanged.
+    UsmError
+        A side is memory of another library, so that the call waits for the copy, and it is made inside a host
+        task after which the copy would be ordered. Nothing is submitted.
     MemoryError
         Memory is exhausted.
 

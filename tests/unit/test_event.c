@@ -275,16 +275,23 @@ static void many_dependencies(void)
 typedef struct self_wait {
     gate meet;
     usm_event *event;
-    usm_status status;
+    usm_status status, checked; /* of the wait, and of the check of a submission that depends on the event */
     bool needs;
 } self_wait;
 
 static usm_status wait_inside(void *argument, usm_error *error)
 {
     self_wait *self = argument;
+    usm_error refused;
     (void)error;
     gate_pass(&self->meet);
+    const usm_wait wait = {self->event, false};
+    const usm_command marker = {.kind = USM_COMMAND_MARKER};
+    const usm_submission submission = {.command = &marker, .waits = &wait, .n_waits = 1};
+    usm_queue *queue = new_queue(false);
     self->needs = usm_event_needs_current(self->event);
+    self->checked = usm_queue_check_wait(queue, &submission, &refused);
+    usm_queue_release(queue);
     self->status = wait_event(self->event);
     return USM_OK;
 }
@@ -298,6 +305,7 @@ static void a_task_cannot_wait_for_itself(void)
     expect_end(self.event, USM_EVENT_COMPLETE);
     CHECK(self.needs);
     CHECK_EQ(self.status, USM_DEADLOCK);
+    CHECK_EQ(self.checked, USM_DEADLOCK);
     usm_queue_release(queue);
 }
 
@@ -315,6 +323,7 @@ static void nor_for_what_waits_for_it(void)
     gate_open(&self.meet);
     expect_end(task, USM_EVENT_COMPLETE);
     CHECK_EQ(self.status, USM_DEADLOCK);
+    CHECK_EQ(self.checked, USM_DEADLOCK);
     expect_end(self.event, USM_EVENT_COMPLETE);
     CHECK_EQ(ran, 3);
     usm_event_release(next);
@@ -348,12 +357,76 @@ static void but_for_other_work(void)
         expect_end(task, USM_EVENT_COMPLETE);
         CHECK(!self.needs);
         CHECK_EQ(self.status, USM_OK);
+        CHECK_EQ(self.checked, USM_OK);
         usm_event_release(self.event);
     }
     gate_open(&held);
     usm_queue_release(a);
     usm_queue_release(b);
     usm_queue_release(c);
+}
+
+/* A task, its memory, and a queue in which a later task follows it. */
+typedef struct loan {
+    gate meet;
+    usm_alloc *alloc, *other;
+    usm_queue *queue;
+    usm_status wait, loaned, again, by_memory, by_order, beside;
+} loan;
+
+static usm_status check_access(usm_queue *queue, usm_alloc *alloc, usm_access_mode mode, usm_error *error)
+{
+    const usm_command command = {.kind = USM_COMMAND_COPY};
+    const usm_access access = {alloc, mode};
+    const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
+    return usm_queue_check_wait(queue, &submission, error);
+}
+
+static usm_status use_loan(void *argument, usm_error *error)
+{
+    loan *self = argument;
+    usm_error refused;
+    (void)error;
+    gate_pass(&self->meet);
+    usm_queue *apart = new_queue(true);
+    self->wait = usm_alloc_wait(self->alloc, USM_READ_WRITE, true, INT64_MAX, NULL, NULL, &refused);
+    usm_alloc_set_loaned(self->alloc, true);
+    self->loaned = usm_alloc_wait(self->alloc, USM_READ_WRITE, true, INT64_MAX, NULL, NULL, &refused);
+    usm_alloc_set_loaned(self->alloc, false);
+    self->again = usm_alloc_wait(self->alloc, USM_READ_WRITE, true, INT64_MAX, NULL, NULL, &refused);
+    self->by_memory = check_access(apart, self->alloc, USM_WRITE, &refused);
+    self->by_order = check_access(self->queue, self->other, USM_READ, &refused);
+    self->beside = check_access(apart, self->other, USM_WRITE, &refused);
+    usm_queue_release(apart);
+    return USM_OK;
+}
+
+/* The wait for memory skips the task's followers, unless it is loaned; a check says what would follow. */
+static void a_loan_is_waited_for(void)
+{
+    usm_queue *a = new_queue(true), *b = new_queue(true);
+    _Atomic int ran = 0;
+    loan self = {.meet = GATE_CLOSED, .alloc = new_alloc(64), .other = new_alloc(64), .queue = b};
+    usm_event *task = submit_task(a, use_loan, &self);
+    usm_event *follower = submit_after(b, task_count, &ran, task, false);
+    usm_event *reader = submit_access(b, task_count, &ran, self.alloc, USM_READ);
+    gate_open(&self.meet);
+    expect_end(task, USM_EVENT_COMPLETE);
+    CHECK_EQ(self.wait, USM_OK);
+    CHECK_EQ(self.loaned, USM_DEADLOCK);
+    CHECK_EQ(self.again, USM_OK);
+    CHECK_EQ(self.by_memory, USM_DEADLOCK);
+    CHECK_EQ(self.by_order, USM_DEADLOCK);
+    CHECK_EQ(self.beside, USM_OK);
+    usm_alloc_set_loaned(self.alloc, true); /* outside of tasks nothing is refused */
+    CHECK(!usm_alloc_is_loaned(self.alloc));
+    expect_end(follower, USM_EVENT_COMPLETE);
+    expect_end(reader, USM_EVENT_COMPLETE);
+    CHECK_EQ(ran, 2);
+    usm_alloc_release(self.alloc);
+    usm_alloc_release(self.other);
+    usm_queue_release(a);
+    usm_queue_release(b);
 }
 
 /* A diamond of many layers has more paths than anybody could walk: each event is looked at once. */
@@ -382,6 +455,7 @@ static void a_wide_graph_is_walked_in_time(void)
     gate_open(&self.meet);
     expect_end(task, USM_EVENT_COMPLETE);
     CHECK_EQ(self.status, USM_DEADLOCK);
+    CHECK_EQ(self.checked, USM_DEADLOCK);
     expect_end(layer[0], USM_EVENT_COMPLETE);
     expect_end(layer[1], USM_EVENT_COMPLETE);
     CHECK_EQ(ran, 2 * LAYERS);
@@ -429,6 +503,7 @@ int main(void)
     RUN_SETTLED(a_task_cannot_wait_for_itself);
     RUN_SETTLED(nor_for_what_waits_for_it);
     RUN_SETTLED(but_for_other_work);
+    RUN_SETTLED(a_loan_is_waited_for);
     RUN_SETTLED(a_wide_graph_is_walked_in_time);
     return 0;
 }

@@ -90,6 +90,38 @@ static usm_status submit_through(usm_queue *named, const usm_route *route, usm_a
     return status;
 }
 
+/* Whether the steps of the copy would be ordered after the task that this thread runs. */
+static usm_status check_wait(const usm_route *route, usm_access dst, usm_error *error)
+{
+    const usm_command command = {.kind = USM_COMMAND_COPY};
+    usm_status status = USM_OK;
+    for (int hop = 0; hop < route->n_hops && status == USM_OK; hop++) {
+        usm_access accesses[2];
+        usm_submission submission = {.command = &command, .accesses = accesses};
+        if (hop == 0) {
+            accesses[submission.n_accesses++] = (usm_access){route->src, USM_READ};
+        }
+        if (hop == route->n_hops - 1) {
+            accesses[submission.n_accesses++] = dst;
+        }
+        status = usm_queue_check_wait(route->queues[hop], &submission, error);
+    }
+    return status;
+}
+
+static usm_status submit_route(usm_queue *queue, const usm_route *route, usm_access dst, usm_event **out,
+                               usm_error *error)
+{
+    if (route->n_hops == 0) {
+        return submit_nothing(queue, out, error);
+    }
+    if (USM_LIKELY(route->n_hops == 1)) {
+        const usm_access accesses[] = {dst, {route->src, USM_READ}};
+        return submit_plan(queue, route->queues[0], &route->axes, accesses, out, error);
+    }
+    return submit_through(queue, route, dst, out, error);
+}
+
 usm_status usm_copy_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_event **out,
                            usm_error *error)
 {
@@ -98,13 +130,11 @@ usm_status usm_copy_submit(usm_queue *queue, const usm_view *dst, const usm_view
     if (status != USM_OK) {
         return status;
     }
-    if (route.n_hops == 0) {
-        status = submit_nothing(queue, out, error);
-    } else if (USM_LIKELY(route.n_hops == 1)) {
-        const usm_access accesses[] = {usm_write_view(dst), {src->alloc, USM_READ}};
-        status = submit_plan(queue, route.queues[0], &route.axes, accesses, out, error);
-    } else {
-        status = submit_through(queue, &route, usm_write_view(dst), out, error);
+    if (USM_UNLIKELY(usm_alloc_is_loaned(dst->alloc) || usm_alloc_is_loaned(src->alloc))) {
+        status = check_wait(&route, usm_write_view(dst), error);
+    }
+    if (USM_LIKELY(status == USM_OK)) {
+        status = submit_route(queue, &route, usm_write_view(dst), out, error);
     }
     usm_route_clear(&route);
     return status;

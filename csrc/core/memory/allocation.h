@@ -36,6 +36,7 @@ typedef struct usm_hazards {
 #define USM_ALLOC_UNORDERED 8u
 /* Of several processes (core/share/): an index that holds no count finds it. The deleter releases it. */
 #define USM_ALLOC_SHARED 16u
+#define USM_ALLOC_LOANED 32u /* usm_alloc_set_loaned */
 
 typedef struct usm_alloc {
     usm_refcount refs;

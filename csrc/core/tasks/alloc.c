@@ -315,6 +315,18 @@ void usm_alloc_release_deferred(usm_alloc *alloc)
     defer_end(alloc);
 }
 
+void usm_alloc_set_loaned(usm_alloc *alloc, bool loaned)
+{
+    if (USM_LIKELY(usm_event_current() == NULL)) {
+        return;
+    }
+    if (loaned) {
+        atomic_fetch_or_explicit(&alloc->flags, USM_ALLOC_LOANED, memory_order_relaxed);
+    } else {
+        atomic_fetch_and_explicit(&alloc->flags, (uint8_t)~USM_ALLOC_LOANED, memory_order_relaxed);
+    }
+}
+
 /*
  * Whether this is a task of a borrow whose end is recorded but ordered after the task: it was submitted in
  * time, and may still use the memory.
@@ -350,9 +362,10 @@ usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers,
         return status;
     }
     status = usm_hazard_look(alloc, mode, &waits, error);
+    bool loaned = usm_alloc_is_loaned(alloc);
     for (size_t i = 0; i < waits.n && status == USM_OK; i++) {
         usm_event *event = waits.items[i].event;
-        if (!usm_event_needs_current(event)) {
+        if (loaned || !usm_event_needs_current(event)) {
             status = usm_event_wait_end(event, deadline_ns, poll, argument, error);
         }
     }

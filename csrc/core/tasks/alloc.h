@@ -88,14 +88,24 @@ static inline usm_access usm_write_view(const usm_view *view)
     return usm_write(view->alloc, (size_t)usm_dtype_nbytes(view->dtype, usm_view_size(view)));
 }
 
+/*
+ * Inside a task (elsewhere it does nothing): one call copies from or to the memory, and then waits for the
+ * copy. That is refused where the copy would be ordered after the task. No other thread has the allocation.
+ */
+void usm_alloc_set_loaned(usm_alloc *alloc, bool loaned);
+static inline bool usm_alloc_is_loaned(const usm_alloc *alloc)
+{
+    return (atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_relaxed) & USM_ALLOC_LOANED) != 0;
+}
+
 /* For workers: a foreign deleter, which may need the GIL, is deferred. */
 void usm_alloc_release_deferred(USM_TAKES usm_alloc *alloc);
 
 /*
  * Before the host touches the memory: waits for work that this access must not meet (a task never waits for
- * itself or for what waits for it). USM_FAILED when a read would see what a failed task should have written.
- * With `delivers` the failure then counts as delivered; without it, for display, the memory is refused again.
- * No lock, no GIL.
+ * itself or for what waits for it; for loaned memory that is USM_DEADLOCK). USM_FAILED when a read would see
+ * what a failed task should have written. With `delivers` the failure then counts as delivered; without it,
+ * for display, the memory is refused again. No lock, no GIL.
  */
 usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers, int64_t deadline_ns,
                           usm_wait_poll poll, void *argument, usm_error *error);

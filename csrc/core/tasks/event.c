@@ -462,15 +462,23 @@ bool usm_event_needs_current(usm_event *event)
     return found;
 }
 
+usm_status usm_event_check_wait(usm_event *event, usm_error *error)
+{
+    return !usm_event_needs_current(event)
+               ? USM_OK
+               : usm_error_set(error, USM_DEADLOCK,
+                               "this task cannot wait for an event that itself waits for this task");
+}
+
 usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
                               usm_error *error)
 {
     if (usm_event_ended(event)) {
         return USM_OK;
     }
-    if (usm_event_needs_current(event)) {
-        return usm_error_set(error, USM_DEADLOCK,
-                             "this task cannot wait for an event that itself waits for this task");
+    usm_status status = usm_event_check_wait(event, error);
+    if (status != USM_OK) {
+        return status;
     }
     /* Not restarted by a wake-up: other events wake this thread too, and must not keep it from polling. */
     int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
@@ -482,7 +490,6 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
         }
     }
     usm_worker_block(true);
-    usm_status status = USM_OK;
     usm_leaf *leaf = usm_leaf_of(event);
     usm_mutex_lock(&leaf->mutex);
     watch(event);

@@ -238,5 +238,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
 
 /* The event is, or waits for, the task that this thread is running: a wait for it would never end. */
 bool usm_event_needs_current(usm_event *event);
+/* USM_DEADLOCK for such an event, as the wait itself returns. No lock. */
+usm_status usm_event_check_wait(usm_event *event, usm_error *error);
 
 #endif

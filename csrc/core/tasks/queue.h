@@ -125,6 +125,11 @@ typedef struct usm_submission {
  */
 usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, USM_GIVES usm_event **out,
                             usm_error *error);
+/*
+ * Before a submission that the caller then waits for: USM_DEADLOCK inside a task that it would be ordered
+ * after; may fail as the submission would. No lock held.
+ */
+usm_status usm_queue_check_wait(usm_queue *queue, const usm_submission *submission, usm_error *error);
 
 /*
  * For short work on the host that is not a command. True if no work is pending on the queue and the memory,

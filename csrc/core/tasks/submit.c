@@ -433,3 +433,23 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
     }
     return status;
 }
+
+usm_status usm_queue_check_wait(usm_queue *queue, const usm_submission *submission, usm_error *error)
+{
+    if (USM_LIKELY(usm_event_current() == NULL)) {
+        return USM_OK;
+    }
+    attempt attempt = {.queue = queue, .submission = submission};
+    usm_wait_list_init(&attempt.waits);
+    uint64_t mask = usm_hazard_mask(submission->accesses, submission->n_accesses);
+    usm_lock_take(&queue->lock);
+    usm_hazard_lock(mask);
+    usm_status status = collect(&attempt, error);
+    usm_hazard_unlock(mask);
+    usm_lock_give(&queue->lock);
+    for (size_t i = 0; i < attempt.waits.n && status == USM_OK; i++) {
+        status = usm_event_check_wait(attempt.waits.items[i].event, error);
+    }
+    usm_wait_list_clear(&attempt.waits);
+    return status;
+}

@@ -339,6 +339,9 @@ static int place_array(usmpy_state *state, const usmpy_leaf *leaf, int64_t offse
     int64_t strides[USM_MAX_NDIM];
     const usm_view to = part_of(result, offset, array->ndim, usmpy_shape(array), strides);
     const usm_view from = usmpy_view(array);
+    if (leaf->source != NULL) {
+        usmpy_mark_loaned(array);
+    }
     if (usmpy_check_cast(array->dtype, result->dtype) < 0 ||
         usmpy_submit_copy(state, result->queue, &to, &from) < 0) {
         return -1;

@@ -21,10 +21,8 @@ static usmpy_array *bring(usmpy_state *state, usmpy_array *array, PyObject *sour
     if (array->queue != state->host_queue || usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
         return array;
     }
-    usmpy_array *copy = usmpy_array_duplicate(array, queue, USM_DEVICE, array->dtype, 'C');
-    if (copy != NULL && usmpy_give_back(state, source, array) < 0) {
-        Py_CLEAR(copy);
-    }
+    usmpy_array *copy =
+        usmpy_duplicate_from(state, source, array, queue, USM_DEVICE, (usm_dtype)array->dtype, 'C');
     Py_DECREF(array);
     return copy;
 }

@@ -119,11 +119,7 @@ usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject
         bool foreign = !usmpy_is_array(state, value);
         /* The owner of a foreign value may change it as soon as the assignment returns: it is copied now. */
         if (src != NULL && (foreign || usmpy_queue_of(src->queue) != usmpy_queue_of(dst->queue))) {
-            usmpy_array *own = usmpy_array_duplicate(src, dst->queue, USM_DEVICE, src->dtype, 'C');
-            if (own != NULL && foreign && usmpy_give_back(state, value, src) < 0) {
-                Py_CLEAR(own);
-            }
-            Py_SETREF(src, own);
+            Py_SETREF(src, usmpy_duplicate_from(state, value, src, dst->queue, USM_DEVICE, src->dtype, 'C'));
         }
         return src;
     }
@@ -206,11 +202,7 @@ int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     if (usmpy_is_array(state, value) || usmpy_host_scalar(state, value, &scalar) == 0) {
         usmpy_array *src = value_array(state, dst, value);
         if (src != NULL) {
-            status = usmpy_array_copy_broadcast(dst, src, "the value");
-            /* The owner of a foreign value may change it as soon as this returns. */
-            if (status == 0 && !usmpy_is_array(state, value)) {
-                status = usmpy_give_back(state, value, src);
-            }
+            status = usmpy_copy_from(state, value, dst, src, "the value");
             Py_DECREF(src);
         }
     } else if (scalar != NULL) {

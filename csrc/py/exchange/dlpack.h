@@ -134,6 +134,18 @@ int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array
  * for our work; if it names no stream, this call waits. 0 or -1.
  */
 int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array);
+/*
+ * Before a copy from or to an import, which usmpy_give_back follows: inside a host task that the copy would
+ * be ordered after, it fails, and nothing is submitted. Memory that is no import stays as it is.
+ */
+void usmpy_mark_loaned(usmpy_array *array);
+/*
+ * usmpy_array_copy_broadcast and usmpy_array_duplicate of `src`, the array of `x`. If x is not a USMArray,
+ * its memory is given back afterwards.
+ */
+int usmpy_copy_from(usmpy_state *state, PyObject *x, usmpy_array *dst, usmpy_array *src, const char *what);
+usmpy_array *usmpy_duplicate_from(usmpy_state *state, PyObject *x, usmpy_array *src, PyObject *queue_object,
+                                  usm_kind kind, usm_dtype dtype, char order);
 
 /*
  * The array of an object's __cuda_array_interface__, on `queue_object` as above; NULL without an exception if

@@ -284,12 +284,17 @@ static PyObject *export_copy(usmpy_state *state, usmpy_array *array, bool versio
         return NULL;
     }
     usm_kind kind = to_host ? USM_DEVICE : (usm_kind)array->alloc->kind;
-    usmpy_array *copy = usmpy_array_duplicate(array, queue, kind, (usm_dtype)array->dtype, 'K');
-    if (copy != NULL && prepare(state, copy, &device, stream, false, &handle) == 0 &&
+    usmpy_array *copy = usmpy_array_empty_like(array, queue, kind, (usm_dtype)array->dtype, 'K');
+    if (copy == NULL) {
+        return NULL;
+    }
+    usm_alloc_set_loaned(copy->alloc, true);
+    if (usmpy_array_copy(copy, array) == 0 && prepare(state, copy, &device, stream, false, &handle) == 0 &&
         (handle != NULL || usmpy_finish_for_export(state, copy) == 0)) {
+        usm_alloc_set_loaned(copy->alloc, false);
         capsule = make_capsule(copy, versioned, device, DLPACK_FLAG_BITMASK_IS_COPIED, handle);
     }
-    Py_XDECREF(copy);
+    Py_DECREF(copy);
     return capsule;
 }
 

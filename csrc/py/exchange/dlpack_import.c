@@ -444,11 +444,7 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
             "copy=False, but the memory cannot be used on the device that was asked for without a copy");
     } else {
         usm_kind kind = in_place && !foreign ? (usm_kind)array->alloc->kind : USM_DEVICE;
-        usmpy_array *duplicate = usmpy_array_duplicate(array, queue, kind, (usm_dtype)array->dtype, 'K');
-        if (duplicate != NULL && foreign && usmpy_give_back(state, x, array) < 0) {
-            Py_CLEAR(duplicate);
-        }
-        result = (PyObject *)duplicate;
+        result = (PyObject *)usmpy_duplicate_from(state, x, array, queue, kind, (usm_dtype)array->dtype, 'K');
     }
     Py_DECREF(array);
     return result;

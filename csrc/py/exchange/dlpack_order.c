@@ -214,3 +214,34 @@ int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array)
                                                  USM_READ_WRITE, true)
                      : usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX);
 }
+
+void usmpy_mark_loaned(usmpy_array *array)
+{
+    if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) != 0) {
+        usm_alloc_set_loaned(array->alloc, true);
+    }
+}
+
+int usmpy_copy_from(usmpy_state *state, PyObject *x, usmpy_array *dst, usmpy_array *src, const char *what)
+{
+    if (usmpy_is_array(state, x)) {
+        return usmpy_array_copy_broadcast(dst, src, what);
+    }
+    usmpy_mark_loaned(src);
+    int status = usmpy_array_copy_broadcast(dst, src, what);
+    return status < 0 ? -1 : usmpy_give_back(state, x, src);
+}
+
+usmpy_array *usmpy_duplicate_from(usmpy_state *state, PyObject *x, usmpy_array *src, PyObject *queue_object,
+                                  usm_kind kind, usm_dtype dtype, char order)
+{
+    bool foreign = !usmpy_is_array(state, x);
+    if (foreign) {
+        usmpy_mark_loaned(src);
+    }
+    usmpy_array *copy = usmpy_array_duplicate(src, queue_object, kind, dtype, order);
+    if (copy != NULL && foreign && usmpy_give_back(state, x, src) < 0) {
+        Py_CLEAR(copy);
+    }
+    return copy;
+}

@@ -95,11 +95,8 @@ static PyObject *from_array(usmpy_state *state, usmpy_array *array, PyObject *ob
             "copy=False, but obj has another dtype, order, usm_type or placement; leave copy out to get a copy");
     } else if (dtype == array->dtype || usmpy_check_cast(array->dtype, dtype) == 0) {
         kind = named || (in_place && !of_host) ? kind : USM_DEVICE;
-        result = (PyObject *)usmpy_array_duplicate(array, target.queue, kind, dtype, request->order);
-        /* The foreign owner may change its memory as soon as this returns. */
-        if (result != NULL && foreign && usmpy_give_back(state, object, array) < 0) {
-            Py_CLEAR(result);
-        }
+        result =
+            (PyObject *)usmpy_duplicate_from(state, object, array, target.queue, kind, dtype, request->order);
     }
     Py_DECREF(target.queue);
     return result;

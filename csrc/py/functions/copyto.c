@@ -77,18 +77,19 @@ static PyObject *copyto(usmpy_state *state, PyObject *const *arguments)
 {
     ends ends;
     int status = parse_ends(state, "copyto", arguments, &ends);
+    bool foreign = status == 0 && (PyObject *)ends.dst != arguments[0];
+    if (foreign) {
+        usmpy_mark_loaned(ends.dst);
+    }
     if (status == 0) {
-        status = usmpy_array_copy_broadcast(ends.dst, ends.src, "copyto(): src");
+        status = usmpy_copy_from(state, arguments[1], ends.dst, ends.src, "copyto(): src");
     }
     /*
      * Owners of foreign memory cannot wait for our queues: the copy has completed for them when this
      * returns.
      */
-    if (status == 0 && (PyObject *)ends.dst != arguments[0]) {
+    if (status == 0 && foreign) {
         status = usmpy_give_back(state, arguments[0], ends.dst);
-    }
-    if (status == 0 && (PyObject *)ends.src != arguments[1]) {
-        status = usmpy_give_back(state, arguments[1], ends.src);
     }
     drop_ends(&ends);
     return status < 0 ? NULL : Py_NewRef(Py_None);

@@ -49,10 +49,9 @@ static PyObject *fill(usmpy_array *array, value *value)
         status = status < 0 ? -1 : usmpy_array_fill(array, element);
     } else if (array != NULL) {
         status = usmpy_check_cast(value->source->dtype, array->dtype);
-        status = status < 0 ? -1 : usmpy_array_copy_broadcast(array, value->source, "fill_value");
-        if (status == 0 && !usmpy_is_array(array->state, value->argument)) {
-            status = usmpy_give_back(array->state, value->argument, value->source);
-        }
+        status = status < 0
+                     ? -1
+                     : usmpy_copy_from(array->state, value->argument, array, value->source, "fill_value");
     }
     if (status < 0) {
         Py_CLEAR(array);
