@@ -196,6 +196,7 @@ MINIMAL = PARTLESS | {
 PLACEMENT = frozenset(
     {
         "test_context",
+        "test_blocking",
         "test_blocks_large",
         "test_copy",
         "test_copy_large",

@@ -244,7 +244,7 @@ patched(
     # dpctl's memcpy and submit block; memcpy_async and submit_async do not.
     memcpy=lambda self, dst, src, n, memcpy=usmpy.Queue.memcpy: memcpy(self, dst, src, n).wait(),
     memcpy_async=lambda self, dst, src, n, depends=(), memcpy=usmpy.Queue.memcpy: memcpy(
-        self, dst, src, n, depends=depends
+        self, dst, src, n, depends=depends, blocking=False
     ),
     prefetch=lambda self, memory, n=0, prefetch=usmpy.Queue.prefetch: prefetch(self, memory),
     mem_advise=missing("mem_advise"),

@@ -75,7 +75,11 @@ CALLS: dict[str, dict[str, Call]] = {
         "queue.wait_for(), queue.wait()": lambda s: (
             (q := usmpy.Queue(s.queue.device), q.wait_for(s.queue)) and q.wait()
         ),
-        "queue.memcpy().wait()": lambda s: s.queue.memcpy(bytearray(32), s.x).wait(),
+        "queue.memcpy().wait()": lambda s: s.queue.memcpy(bytearray(32), s.x, blocking=False).wait(),
+        "queue.memcpy(buffer, x)": lambda s: s.queue.memcpy(bytearray(32), s.x),
+        "queue.memcpy(x, buffer)": lambda s: s.queue.memcpy(s.x, bytes(32)),
+        "queue.memcpy(y, x, blocking=True)": lambda s: s.queue.memcpy(s.y, s.x, blocking=True),
+        "queue.fill(buffer)": lambda s: s.queue.fill(bytearray(32), 1),
         "x.wait()": lambda s: s.x.wait(),
         "x.tolist()": lambda s: s.x.tolist(),
         "x.asnumpy()": lambda s: s.x.asnumpy(),

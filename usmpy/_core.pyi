@@ -961,6 +961,7 @@ class Queue(_Immutable):
         nbytes: SupportsIndex | None = None,
         *,
         depends: _Depends = (),
+        blocking: builtins.bool | None = None,
     ) -> Event:
         """Copy bytes between contiguous pieces of memory (SYCL 2020, 4.6.5, memcpy).
 
@@ -973,14 +974,22 @@ class Queue(_Immutable):
             Number of bytes; None stands for all, and the sizes must be equal then.
         depends : Event or sequence of Event, optional
             Events that must complete before the copy begins.
+        blocking : bool, optional
+            Whether the call returns only once the copy has completed. None stands for True if a side is a
+            buffer, since usmpy cannot order what its owner does with the memory, and for False between
+            USMArrays. With False, the caller must not write `src`, nor use `dst`, before the event completes.
 
         Returns
         -------
         Event
-            The copy, which is asynchronous.
+            The copy. It has completed if the call blocks.
 
         Raises
         ------
+        Exception
+            The call blocks, and the copy fails: the error that ``event.wait()`` raises.
+        UsmError
+            The call blocks, and is made inside a host task after which the copy would be ordered.
         TypeError
             The elements have different types, unless those of one side are uint8 or bytes; or an argument has
             a wrong type. `copyto` converts elements.
@@ -999,11 +1008,21 @@ class Queue(_Immutable):
         >>> queue = usmpy.Queue("host")
         >>> x = usmpy.arange(4, dtype="uint8", queue=queue)
         >>> data = bytearray(4)
-        >>> queue.memcpy(data, x).wait()
+        >>> queue.memcpy(data, x).done
+        True
         >>> data
         bytearray(b'\\x00\\x01\\x02\\x03')
+        >>> event = queue.memcpy(data, x, blocking=False)  # other work of the host may overlap the copy
+        >>> event.wait()
         """
-    def fill(self, dst: USMArray | Buffer, value: _Number | bytes, *, depends: _Depends = ()) -> Event:
+    def fill(
+        self,
+        dst: USMArray | Buffer,
+        value: _Number | bytes,
+        *,
+        depends: _Depends = (),
+        blocking: builtins.bool | None = None,
+    ) -> Event:
         """Set every element of contiguous memory to one value (SYCL 2020, 4.6.5, fill).
 
         Parameters
@@ -1015,14 +1034,22 @@ class Queue(_Immutable):
             A number that the type of the elements can hold, or the bytes of one element.
         depends : Event or sequence of Event, optional
             Events that must complete before the memory is written.
+        blocking : bool, optional
+            Whether the call returns only once the fill has completed. None stands for True if `dst` is a
+            buffer, since usmpy cannot order what its owner does with the memory, and for False otherwise.
+            With False, the caller must not use the buffer before the event completes.
 
         Returns
         -------
         Event
-            The fill, which is asynchronous.
+            The fill. It has completed if the call blocks.
 
         Raises
         ------
+        Exception
+            The call blocks, and the fill fails: the error that ``event.wait()`` raises.
+        UsmError
+            The call blocks, and is made inside a host task after which the fill would be ordered.
         TypeError
             The type of the elements cannot hold the number, no DType describes the buffer's format, or an
             argument has a wrong type.
@@ -1041,7 +1068,8 @@ class Queue(_Immutable):
         --------
         >>> import array, usmpy
         >>> numbers = array.array("d", [0, 0, 0])
-        >>> usmpy.Queue("host").fill(numbers, 1.5).wait()
+        >>> usmpy.Queue("host").fill(numbers, 1.5).done
+        True
         >>> numbers
         array('d', [1.5, 1.5, 1.5])
         """

@@ -257,7 +257,7 @@ def test_both_buffers_of_a_copy_are_released(queue):
     gate = threading.Event()
     for size, depends in ((16, []), (1 << 22, []), (16, [usmpy.Queue("host").host_task(gate.wait, 60)])):
         there, here = bytearray(size), bytearray(b"1" * size)
-        event = queue.memcpy(there, here, depends=depends)
+        event = queue.memcpy(there, here, depends=depends, blocking=False)
         if depends:
             gate.set()
         event.wait()

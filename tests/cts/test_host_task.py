@@ -134,7 +134,7 @@ def test_dependencies_that_only_an_iterator_has(device):
     done = []
     event = queue.host_task(done.append, 1, depends=fresh())
     barrier = queue.barrier(fresh())
-    copied = queue.memcpy(bytearray(4), b"abcd", depends=fresh())
+    copied = queue.memcpy(bytearray(4), b"abcd", depends=fresh(), blocking=False)
     ordering.run_another_task(device)
     assert done == []
     assert not barrier.done

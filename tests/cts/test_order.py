@@ -188,7 +188,7 @@ class Program:
             model[i][1:3] = arrays[i][1].item()
         else:
             source = np.arange(n)
-            events.append(queue.memcpy(arrays[i], source, n * 8))
+            events.append(queue.memcpy(arrays[i], source, n * 8, blocking=False))
             model[i][:n] = source
             del source
 

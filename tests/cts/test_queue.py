@@ -256,7 +256,7 @@ def gone(reference) -> bool:
 def test_a_buffer_lives_until_its_copy_has_ended(queue):
     gate, _ = held(queue)
     array = usmpy.zeros(1 << 16, dtype="uint8", queue=queue)
-    event = queue.memcpy(array, bytearray(b"x") * (1 << 16))
+    event = queue.memcpy(array, bytearray(b"x") * (1 << 16), blocking=False)
     gc.collect()
     filler = [bytearray(1 << 16) for _ in range(8)]  # reuses the memory if it was freed
     assert not event.done

@@ -27,12 +27,20 @@ class Sides:
 
 # These use x: they wait for whatever holds it.
 FROM_X = {
+    "memcpy(array, x)": lambda s: s.queue.memcpy(s.out, s.x),
+    "memcpy(bytearray, x)": lambda s: s.queue.memcpy(bytearray(16), s.x),
+    "memcpy(array, x, nbytes)": lambda s: s.queue.memcpy(s.out, s.x, 8),
+    "memcpy(y, x, blocking=True)": lambda s: s.queue.memcpy(s.y, s.x, blocking=True),
     "copyto(array, x)": lambda s: usmpy.copyto(s.out, s.x),
     "copyto(array, x[::-1])": lambda s: usmpy.copyto(s.out, s.x[::-1]),
     "copyto(array, x), cast": lambda s: usmpy.copyto(s.out.view("float32"), s.x, casting="unsafe"),
     "np.from_dlpack(x, copy=True)": lambda s: np.from_dlpack(s.x, device="cpu", copy=True),
 }
 TO_X = {
+    "memcpy(x, array)": lambda s: s.queue.memcpy(s.x, s.values),
+    "memcpy(x, bytes)": lambda s: s.queue.memcpy(s.x, bytes(16)),
+    "memcpy(x, y, blocking=True)": lambda s: s.queue.memcpy(s.x, s.y, blocking=True),
+    "fill(x, blocking=True)": lambda s: s.queue.fill(s.x, 5, blocking=True),
     "copyto(x, array)": lambda s: usmpy.copyto(s.x, s.values),
     "copyto(x, array), cast": lambda s: usmpy.copyto(s.x, s.values.astype("int8")),
     "copyto(x[1:3], array)": lambda s: usmpy.copyto(s.x[1:3], s.values[:2]),
@@ -43,6 +51,8 @@ TO_X = {
 }
 # These use the queue of x alone.
 ON_THE_QUEUE = {
+    "fill(array)": lambda s: s.queue.fill(s.out, 5),
+    "memcpy(array, array)": lambda s: s.queue.memcpy(s.out, s.values),
     "asarray(array, copy=True)": lambda s: usmpy.asarray(s.values, queue=s.queue, copy=True),
     "asarray([array, array])": lambda s: usmpy.asarray([s.values, s.values], queue=s.queue),
     "from_dlpack(array, copy=True)": lambda s: usmpy.from_dlpack(s.values, device=s.queue, copy=True),
@@ -109,6 +119,29 @@ def test_it_is_refused_and_nothing_is_submitted(device, hold, name):
     assert sides.values.tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s, e: s.queue.memcpy(s.out, s.x, depends=e),
+        lambda s, e: s.queue.fill(s.out, 5, depends=[e]),
+        lambda s, e: s.queue.memcpy(s.x, s.y, depends=e, blocking=True),
+    ],
+    ids=["memcpy", "fill", "memcpy between arrays"],
+)
+def test_the_tasks_own_event_as_a_dependency(device, call):
+    sides, box = Sides(usmpy.ones(4, dtype="int32", queue=usmpy.Queue(device))), []
+    ready = threading.Event()
+
+    def task():
+        ready.wait(PATIENCE)
+        return is_refused(lambda sides: call(sides, box.pop()))(sides)
+
+    event = usmpy.Queue(device).host_task(task)
+    box.append(event)
+    ready.set()
+    assert event.result(PATIENCE) == []
+
+
 @pytest.mark.parametrize("name", [*FROM_X, *TO_X, *ON_THE_QUEUE])
 def test_it_works_on_what_the_task_does_not_hold(device, name):
     sides = Sides(usmpy.ones(4, dtype="int32", queue=usmpy.Queue(device)))
@@ -138,8 +171,19 @@ def test_between_arrays_the_work_runs_after_the_task(device, hold):
         s.queue.fill(s.y, 3)
         s.x[0] = 9
         s.x[2:] = [4, 5]
-        s.queue.fill(s.y[:2], 2)
+        return s.queue.fill(s.y[:2], 2, blocking=False)
 
     _, sides = run_in_a_task(device, hold, submit)
     assert sides.x.tolist() == [9, 1, 4, 5]
     assert sides.y.tolist() == [2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("hold", ["argument", "follower", "queue"])
+def test_without_blocking_the_copy_runs_after_the_task(device, hold):
+    def submit(s):
+        return s.queue.memcpy(s.out, s.x, blocking=False), s.queue.memcpy(s.x, s.values, blocking=False)
+
+    events, sides = run_in_a_task(device, hold, submit)
+    usmpy.Event.wait_all(events, PATIENCE)
+    assert sides.out.tolist() == [1] * 4
+    assert sides.x.tolist() == [0, 1, 2, 3]

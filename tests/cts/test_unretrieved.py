@@ -163,7 +163,10 @@ def test_streams_get_no_array_of_a_failed_task(device, queue, reports, readers):
     x = spoiled(queue)
     gate, other = threading.Event(), usmpy.Queue(device)
     closed = other.host_task(lambda: gate.wait(PATIENCE))
-    copies = [other.memcpy(bytearray(x.nbytes), x, depends=closed) for _ in range(3 if readers else 0)]
+    copies = [
+        other.memcpy(bytearray(x.nbytes), x, depends=closed, blocking=False)
+        for _ in range(3 if readers else 0)
+    ]
     with pytest.raises(Trouble):
         x.__cuda_array_interface__  # noqa: B018 (a property, which a debugger reads: nothing is retrieved)
     assert "Trouble: trouble" in repr(x)

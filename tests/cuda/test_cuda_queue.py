@@ -190,8 +190,8 @@ def test_pageable_memory_is_copied_without_waiting_for_earlier_work(driver, queu
     queue.wait()
     with driver.held():
         queue.fill(x, 1)
-        there = queue.memcpy(x, source)
-        back = queue.memcpy(target, x)
+        there = queue.memcpy(x, source, blocking=False)
+        back = queue.memcpy(target, x, blocking=False)
         assert not there.done
         assert not back.done
     back.wait()
@@ -348,9 +348,9 @@ def test_times_keep_their_order_where_the_clock_was_read_late(driver, device):
         events = [
             queue.fill(x, 1),
             queue.memcpy(y, x),
-            queue.memcpy(y, bytes(y.nbytes)),
+            queue.memcpy(y, bytes(y.nbytes), blocking=False),
             queue.barrier(),
-            queue.memcpy(y, bytes(y.nbytes)),
+            queue.memcpy(y, bytes(y.nbytes), blocking=False),
             queue.fill(x, 2),
         ]
         time.sleep(0.05)  # so long is the interval in which that moment may lie
@@ -428,7 +428,7 @@ def test_a_large_copy_from_pageable_memory_that_fails_is_an_error(driver, queue)
     x = usmpy.zeros(1 << 20, dtype="uint8", queue=queue)
     queue.wait()
     with driver.failing("cuMemcpyAsync", 2):
-        event = queue.memcpy(x, np.ones(1 << 20, "uint8"))
+        event = queue.memcpy(x, np.ones(1 << 20, "uint8"), blocking=False)
         for wait in (event.wait, queue.wait):  # the queue tells of it once
             with pytest.raises(MemoryError, match="cuMemcpyAsync failed with CUDA_ERROR_OUT_OF_MEMORY"):
                 wait()

@@ -220,7 +220,7 @@ def test_a_copy_by_the_host_whose_context_fails_before_it_begins():
         def waiting_copy():
             gate = threading.Event()
             gates.append(gate)
-            return queue.memcpy(data, x, depends=[queue.host_task(gate.wait, 30)])
+            return queue.memcpy(data, x, depends=[queue.host_task(gate.wait, 30)], blocking=False)
 
         gates = []
         copy = waiting_copy()

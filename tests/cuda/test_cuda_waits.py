@@ -144,7 +144,7 @@ def test_small_copies_between_pageable_memory(driver, device):
         queue.wait()
     with busy(driver, lambda: queues[0].fill(arrays[0], 1)):
         for queue, x, source in zip(queues, arrays, sources, strict=True):
-            queue.memcpy(x, source)
+            queue.memcpy(x, source, blocking=False)
     for queue in queues:
         queue.wait()
     assert [x[0].item() for x in arrays] == list(range(len(queues)))

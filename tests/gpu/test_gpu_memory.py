@@ -55,7 +55,7 @@ def test_pageable_memory_may_change_after_the_event(device):
     x = usmpy.empty(source.size, dtype="uint8", queue=q)
     for i in range(1, 6):
         source[:] = i
-        event = q.memcpy(x, source)
+        event = q.memcpy(x, source, blocking=False)
         event.wait()
         source[:] = 0
         assert set(np.unique(x.asnumpy())) == {i}

@@ -32,7 +32,7 @@ event = queue.host_task(done.append, data)
 event.add_done_callback(done.append)
 queue.memcpy(usmpy.empty(100, dtype="uint8", queue=queue), imported)
 other = usmpy.zeros(100, dtype="uint8", queue=queue)
-queue.memcpy(other, data)
+queue.memcpy(other, data, blocking=False)
 y = usmpy.ones(100_000, queue=queue)
 y += y
 cycle = [queue, event, y]

@@ -62,6 +62,8 @@ e = q.memcpy(x, y, depends=[q.barrier()])
 assert_type(e, Event)
 e2 = q.fill(x, 1.5, depends=e)
 q.fill(bytearray(3), 7)
+q.fill(bytearray(3), 7, blocking=False)
+assert_type(q.memcpy(x, y, blocking=None), Event)
 q.host_task(print, x, "text", depends=(e, e2)).wait(1)
 Event.wait_all({e, e2}, timeout=2.5)
 for row in x:
@@ -145,6 +147,7 @@ BAD = (
     'array.usm_type == "managed"',
     "array.wait(timeout='1 s')",
     "queue.fill([1, 2], 1.5)",
+    "queue.fill(array, 1.5, blocking=1)",
     "queue.wait_for(1.5)",
     "usmpy.Program('', language='fortran')",
     "usmpy.ElementwiseKernel('T x', 'T y')",

@@ -109,6 +109,20 @@ static usm_status check_wait(const usm_route *route, usm_access dst, usm_error *
     return status;
 }
 
+usm_status usm_copy_check_wait(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_error *error)
+{
+    usm_route route;
+    if (USM_LIKELY(usm_event_current() == NULL)) {
+        return USM_OK;
+    }
+    usm_status status = usm_route_plan(&route, queue, dst, src, error);
+    if (status == USM_OK) {
+        status = check_wait(&route, usm_write_view(dst), error);
+        usm_route_clear(&route);
+    }
+    return status;
+}
+
 static usm_status submit_route(usm_queue *queue, const usm_route *route, usm_access dst, usm_event **out,
                                usm_error *error)
 {

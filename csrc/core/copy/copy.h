@@ -8,11 +8,13 @@
 /*
  * dst[...] = src[...] in the queue, with a cast where the types differ (usm_dtype_can_cast is the caller's).
  * The shapes agree already; src strides may be 0. Overlap gives what a copy through a third place would give.
- * Fails without a trace; with USM_DEADLOCK where a side is loaned, so that the caller waits, and the copy
- * would be ordered after the task that this thread runs.
+ * Fails without a trace; with USM_DEADLOCK where a side is loaned, so that the caller waits, and
+ * usm_copy_check_wait fails.
  */
 usm_status usm_copy_submit(usm_queue *queue, const usm_view *dst, const usm_view *src,
                            USM_GIVES usm_event **out, usm_error *error);
+/* usm_queue_check_wait of such a copy. */
+usm_status usm_copy_check_wait(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_error *error);
 
 /*
  * dst[...] = value, where value is one element of dst's type in memory (copied at once). Not for packed

@@ -154,31 +154,46 @@ static PyObject *refuse_place(usmpy_state *state, const usm_queue *queue, const 
 
 /* Between arrays that are not accessible to the queue's device: the planner of copies finds a way. */
 static PyObject *copy_afar(usmpy_state *state, PyObject *self, const end *dst, const end *src, int64_t nbytes,
-                           PyObject *depends)
+                           PyObject *depends, bool blocking)
 {
     usm_queue *queue = usmpy_queue_of(self);
     const usm_view to = {dst->alloc, dst->data, USM_UINT8, 1, &nbytes, &(int64_t){1}};
     const usm_view from = {src->alloc, src->data, USM_UINT8, 1, &nbytes, &(int64_t){1}};
-    if (usmpy_given(depends)) { /* the steps of the copy are ordered after the barrier */
+    usm_event *event;
+    usm_error error;
+    usm_status status = blocking ? usm_copy_check_wait(queue, &to, &from, &error) : USM_OK;
+    if (status == USM_OK && usmpy_given(depends)) { /* the steps of the copy are ordered after the barrier */
         const usm_command barrier = {.kind = USM_COMMAND_BARRIER};
-        PyObject *before = usmpy_submit(state, queue, &barrier, NULL, 0, depends, NULL);
+        PyObject *before =
+            (blocking ? usmpy_submit_and_wait : usmpy_submit)(state, queue, &barrier, NULL, 0, depends, NULL);
         if (before == NULL) {
             return NULL;
         }
         Py_DECREF(before);
     }
-    usm_event *event;
-    usm_error error;
-    usm_status status = usm_copy_submit(queue, &to, &from, &event, &error);
-    return status == USM_OK ? usmpy_event_wrap(state, event) : usmpy_raise(state, status, &error);
+    status = status == USM_OK ? usm_copy_submit(queue, &to, &from, &event, &error) : status;
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    PyObject *copied = usmpy_event_wrap(state, event);
+    return blocking ? usmpy_finish_event(state, copied) : copied;
+}
+
+/*
+ * Whether the call waits: as `blocking` says, or by default where a side is memory that its owner uses
+ * without asking usmpy. -1 with TypeError.
+ */
+static int is_blocking(const char *function, PyObject *blocking, bool buffer)
+{
+    return usmpy_given(blocking) ? usmpy_bool(blocking, 0, function, "blocking") : buffer;
 }
 
 PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {
-        "memcpy", 4, 3, 0, 2, {USMPY_dst, USMPY_src, USMPY_nbytes, USMPY_depends}};
+        "memcpy", 5, 3, 0, 2, {USMPY_dst, USMPY_src, USMPY_nbytes, USMPY_depends, USMPY_blocking}};
     usmpy_state *state = usmpy_state_of(self);
-    PyObject *out[4];
+    PyObject *out[5];
     usm_keep *keeps = NULL;
     end dst, src;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
@@ -190,14 +205,15 @@ PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t n
         open_end(state, out[1], false, "src", &src, &keeps) == 0 && check_same_elements(&dst, &src) == 0) {
         nbytes = copied_bytes(out[2], &dst, &src);
     }
-    if (nbytes < 0) {
+    int blocking = nbytes < 0 ? -1 : is_blocking("memcpy", out[4], dst.alloc == NULL || src.alloc == NULL);
+    if (blocking < 0) {
         usmpy_keep_drop(keeps);
         return NULL;
     }
     const usm_queue *queue = usmpy_queue_of(self);
     if (USM_UNLIKELY(!takes(queue, dst.alloc) || !takes(queue, src.alloc))) {
         bool arrays = dst.alloc != NULL && src.alloc != NULL;
-        PyObject *event = arrays              ? copy_afar(state, self, &dst, &src, nbytes, out[3])
+        PyObject *event = arrays              ? copy_afar(state, self, &dst, &src, nbytes, out[3], blocking)
                           : dst.alloc != NULL ? refuse_place(state, queue, "dst", dst.alloc)
                                               : refuse_place(state, queue, "src", src.alloc);
         usmpy_keep_drop(keeps);
@@ -217,7 +233,8 @@ PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t n
     command.as.copy.dst = dst.data;
     command.as.copy.src = src.data;
     command.as.copy.nbytes = (size_t)nbytes;
-    return usmpy_submit(state, usmpy_queue_of(self), &command, accesses, n, out[3], keeps);
+    return (blocking ? usmpy_submit_and_wait : usmpy_submit)(state, usmpy_queue_of(self), &command, accesses,
+                                                             n, out[3], keeps);
 }
 
 /* The element to repeat: from a number, or from bytes of one element. 0 or -1. */
@@ -246,9 +263,10 @@ static int fill_pattern(usmpy_state *state, PyObject *value, usm_dtype dtype, un
 
 PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {"fill", 3, 2, 0, 2, {USMPY_dst, USMPY_value, USMPY_depends}};
+    static const usmpy_signature signature = {
+        "fill", 4, 2, 0, 2, {USMPY_dst, USMPY_value, USMPY_depends, USMPY_blocking}};
     usmpy_state *state = usmpy_state_of(self);
-    PyObject *out[3];
+    PyObject *out[4];
     usm_keep *keeps = NULL;
     end dst;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
@@ -275,7 +293,8 @@ PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nar
     command.as.fill.dst = dst.data;
     command.as.fill.nbytes = (size_t)dst.nbytes;
     command.as.fill.pattern_size = usm_dtype_table[dst.dtype].itemsize;
-    if (fill_pattern(state, out[1], dst.dtype, command.as.fill.pattern) < 0) {
+    int blocking = is_blocking("fill", out[3], dst.alloc == NULL);
+    if (blocking < 0 || fill_pattern(state, out[1], dst.dtype, command.as.fill.pattern) < 0) {
         usmpy_keep_drop(keeps);
         return NULL;
     }
@@ -283,5 +302,6 @@ PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nar
     if (dst.alloc != NULL) {
         access = usm_write(dst.alloc, (size_t)dst.nbytes);
     }
-    return usmpy_submit(state, usmpy_queue_of(self), &command, &access, dst.alloc != NULL, out[2], keeps);
+    return (blocking ? usmpy_submit_and_wait : usmpy_submit)(state, usmpy_queue_of(self), &command, &access,
+                                                             dst.alloc != NULL, out[2], keeps);
 }

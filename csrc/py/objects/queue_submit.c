@@ -8,6 +8,7 @@
 #include "py/errors.h"
 #include "py/exchange/stream.h"
 #include "py/keep.h"
+#include "py/wait.h"
 #include "trace.h"
 
 #include "core/builtin/kernel_command.h"
@@ -64,8 +65,9 @@ static int parse_depends(usmpy_state *state, PyObject *object, depends *out)
     return 0;
 }
 
-PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
-                       const usm_access *accesses, size_t n_accesses, PyObject *events, usm_keep *keeps)
+static PyObject *submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
+                        const usm_access *accesses, size_t n_accesses, PyObject *events, usm_keep *keeps,
+                        bool waits)
 {
     usm_submission submission = {
         .command = command, .accesses = accesses, .n_accesses = n_accesses, .keeps = keeps};
@@ -83,7 +85,8 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
     if (USM_UNLIKELY(usm_trace_is_on()) && command->kind == USM_COMMAND_HOST) {
         submission.name = usmpy_host_task_name(command, &name);
     }
-    usm_status status = usm_command_submit(queue, &submission, &event, &error);
+    usm_status status = waits ? usm_queue_check_wait(queue, &submission, &error) : USM_OK;
+    status = status == USM_OK ? usm_command_submit(queue, &submission, &event, &error) : status;
     Py_XDECREF(name);
     free_depends(&depends);
     usmpy_deferred_poll();
@@ -92,6 +95,28 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
         return usmpy_raise(state, status, &error);
     }
     return usmpy_event_wrap(state, event);
+}
+
+PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
+                       const usm_access *accesses, size_t n_accesses, PyObject *depends, usm_keep *keeps)
+{
+    return submit(state, queue, command, accesses, n_accesses, depends, keeps, false);
+}
+
+PyObject *usmpy_finish_event(usmpy_state *state, PyObject *event)
+{
+    if (event != NULL && usmpy_wait_event(state, ((usmpy_event *)event)->event, INT64_MAX) < 0) {
+        Py_CLEAR(event);
+    }
+    return event;
+}
+
+PyObject *usmpy_submit_and_wait(usmpy_state *state, usm_queue *queue, const usm_command *command,
+                                const usm_access *accesses, size_t n_accesses, PyObject *depends,
+                                usm_keep *keeps)
+{
+    return usmpy_finish_event(state,
+                              submit(state, queue, command, accesses, n_accesses, depends, keeps, true));
 }
 
 PyObject *usmpy_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
