@@ -1,0 +1,207 @@
+"""Each object of other libraries at each entry: read as NumPy reads it, or refused with the words that help.
+
+`wrong.txt` lists the cells that are wrong today. A wrong cell must be listed, and a listed cell must be
+wrong: the list can only shrink. As a program, this file says what is wrong, and writes the list:
+
+    python tests/objects/test_matrix.py                     the number of wrong cells, by library and entry
+    python tests/objects/test_matrix.py 'pandas *' 'x *'    what is wrong of these objects at these entries
+    python tests/objects/test_matrix.py --write             takes the cells that are right off the list
+    python tests/objects/test_matrix.py --write --grow      also lists cells that have become wrong
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import fnmatch
+import functools
+import pathlib
+import sys
+import warnings
+from collections.abc import Iterable
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up]) for up in (1, 2)]  # tests, usmpy
+
+import libraries
+import pytest
+from backends import BACKENDS, ORDER, Absent, Backend
+from catalogue import CATALOGUE, Object, objects_of
+from entries import ENTRIES, Case, Wrong
+
+LIST = pathlib.Path(__file__).with_name("wrong.txt")
+HEAD = """\
+# Cells of the matrix that are wrong: object | entries | devices. A * stands for the rest of a name, for all
+# entries or for all devices. python tests/objects/test_matrix.py --write takes off what is right.
+"""
+DEVICES = [backend for backend in BACKENDS if backend.files is None]
+# In the environment of all tests (the extra `test` and its requirements); tests/with_objects.py makes others.
+PRESENT = (
+    "numpy",
+    "python",
+    "protocols",
+    "pyarrow",
+    "pillow",
+    "torch",
+    "jax",
+    "array_api_strict",
+    "pyopencl",
+)
+
+Cell = tuple[str, str, str]  # the names of the object, the entry and the device
+
+
+def verdict(object: Object, entry: str, backend: Backend) -> str:
+    """What the entry does wrong with the object; empty if it is right by one of the object's meanings."""
+    wrongs = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the other libraries, about their own conversions
+        for meaning in object.meanings:
+            try:
+                ENTRIES[entry](Case(object, meaning, backend.device(), "system-usm" in backend.tags))
+                return ""
+            except Wrong as error:
+                wrongs.append(str(error))
+            except Exception as error:
+                wrongs.append(f"{type(error).__name__}: {error}")
+    return wrongs[0][:300]
+
+
+def verdicts(objects: Iterable[Object], backend: Backend) -> dict[Cell, str]:
+    return {
+        (object.name, entry, backend.name): verdict(object, entry, backend)
+        for object in objects
+        for entry in ENTRIES
+    }
+
+
+@functools.cache
+def lines() -> list[tuple[str, set[str], set[str]]]:
+    rows = [line.split(" | ") for line in LIST.read_text().splitlines() if not line.startswith("#")]
+    return [(object, set(entries.split(", ")), set(devices.split(", "))) for object, entries, devices in rows]
+
+
+def stands_for(pattern: str, name: str) -> bool:
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+
+
+@functools.cache
+def lines_of(object: str) -> list[tuple[set[str], set[str]]]:
+    return [(entries, devices) for pattern, entries, devices in lines() if stands_for(pattern, object)]
+
+
+def is_listed(cell: Cell) -> bool:
+    object, entry, device = cell
+    return any(entries & {entry, "*"} and devices & {device, "*"} for entries, devices in lines_of(object))
+
+
+def objects(library: str) -> list[Object]:
+    try:
+        return objects_of(library)
+    except ImportError:
+        if library in PRESENT:
+            libraries.need({"pillow": "PIL"}.get(library, library))
+        pytest.skip(
+            f"{library} is not installed; python tests/with_objects.py makes an environment that has it"
+        )
+
+
+@pytest.mark.parametrize("library", CATALOGUE)
+def test_the_wrong_cells_are_those_of_the_list(library, backend, device):
+    found = verdicts(objects(library), backend)
+    differ = [cell for cell, wrong in found.items() if bool(wrong) != is_listed(cell)]
+    told = "\n".join(
+        f"{' | '.join(cell)}: {found[cell] or 'right: take it off wrong.txt'}" for cell in differ
+    )
+    assert not differ, f"{len(differ)} cells of {len(found)} differ from wrong.txt:\n{told}"
+
+
+@pytest.mark.parametrize("library", CATALOGUE)
+def test_each_line_names_objects_entries_and_devices(library):
+    names = [object.name for object in objects(library)]
+    assert len(set(names)) == len(names)
+    for pattern, entries, devices in lines():
+        if pattern.startswith(f"{library} "):
+            assert any(stands_for(pattern, name) for name in names), pattern
+        assert entries <= {*ENTRIES, "*"}, pattern
+        assert devices <= {"*", *ORDER}, pattern
+
+
+# -- the program ------------------------------------------------------------------------------------
+
+
+def compact(wrong: set[Cell], names: list[str], devices: list[str]) -> list[str]:
+    """The lines that list these cells, where `names` are all objects of a library."""
+    rows: dict[str, list[str]] = {}
+    for name in names:
+        by_devices = collections.defaultdict(list)
+        for entry in ENTRIES:
+            if places := [device for device in devices if (name, entry, device) in wrong]:
+                by_devices["*" if places == devices else ", ".join(places)].append(entry)
+        rows[name] = [
+            f"{'*' if len(entries) == len(ENTRIES) else ', '.join(entries)} | {places}"
+            for places, entries in by_devices.items()
+        ]
+    made: list[str] = []
+    done: set[str] = set()
+    for name in names:
+        words = name.split(" ")
+        for length in range(1, len(words) + 1):
+            pattern = " ".join(words[:length]) + " *" if length < len(words) else name
+            alike = [other for other in names if stands_for(pattern, other)]
+            if all(rows[other] == rows[name] for other in alike) and (len(alike) > 1 or pattern == name):
+                break
+        if name not in done:
+            made += [f"{pattern} | {row}" for row in rows[name]]
+            done.update(alike)
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--write", action="store_true", help="write wrong.txt")
+    parser.add_argument("--grow", action="store_true", help="with cells that are not yet in it")
+    parser.add_argument("objects", nargs="?", default="*", help="a pattern of names")
+    parser.add_argument("entries", nargs="?", default="*", help="a pattern of names")
+    arguments = parser.parse_args()
+    devices = []
+    for backend in DEVICES:
+        try:
+            backend.device()
+            devices.append(backend)
+        except Absent as absent:
+            print(f"{backend.name} is left out: {absent}")
+    if arguments.write and len(devices) < len(DEVICES):
+        parser.error("the list is written where all devices are")
+    kept = [line for line in LIST.read_text().splitlines() if not line.startswith("#")]
+    for library in CATALOGUE:
+        try:
+            made = objects_of(library)
+        except ImportError:
+            print(f"{library} is not installed")
+            continue
+        found: dict[Cell, str] = {}
+        for backend in devices:
+            found |= verdicts(made, backend)
+        wrong = {cell for cell, told in found.items() if told and (arguments.grow or is_listed(cell))}
+        if arguments.write:
+            kept = [line for line in kept if not line.startswith(f"{library} ")]
+            kept += compact(wrong, [object.name for object in made], [backend.name for backend in DEVICES])
+        elif arguments.objects == arguments.entries == "*":
+            counts = collections.Counter(cell[1] for cell, told in found.items() if told)
+            print(
+                f"{library}: {counts.total()} of {len(found)} cells are wrong: {dict(counts.most_common())}"
+            )
+        else:
+            patterns = (arguments.objects, arguments.entries)
+            for cell, told in found.items():
+                if told and all(map(fnmatch.fnmatchcase, cell, patterns)):
+                    print(f"{' | '.join(cell)}: {told}")
+    if arguments.write:
+        LIST.write_text(HEAD + "".join(f"{line}\n" for line in kept))
+
+
+if __name__ == "__main__":
+    main()
