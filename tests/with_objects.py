@@ -3,6 +3,7 @@
     python tests/with_objects.py                    with pandas 2, then with pandas 3
     python tests/with_objects.py pandas3            with one of them
     python tests/with_objects.py --venvs FOLDER     keeps the environments there, and uses them again
+    python tests/with_objects.py -- --write         runs tests/objects/test_matrix.py with these arguments
 
 usmpy is the build in place of this source tree (USMPY_TESTING=1) for the Python that runs this script, whose
 OpenCL drivers the tests use.
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+import level_zero_sim
 import opencl_drivers  # noqa: F401 (shows them to the environments)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -40,16 +42,17 @@ PACKAGES = [
 ENVIRONMENTS = {"pandas2": "pandas>=2,<3", "pandas3": "pandas>=3,<4"}
 
 
-def run(name: str, venv: pathlib.Path) -> int:
+def run(name: str, venv: pathlib.Path, command: list[str]) -> int:
     python = venv / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    command = [python, "-m", "pip", "install", "--quiet", *PACKAGES, ENVIRONMENTS[name]]
-    subprocess.run(command, check=True)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "USMPY_TEST_LEVEL_ZERO": "system"}
+    install = [python, "-m", "pip", "install", "--quiet", *PACKAGES, ENVIRONMENTS[name]]
+    subprocess.run(install, check=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if runtime := level_zero_sim.opencl():
+        environment.setdefault("ZESIM_OPENCL", runtime)
     print(name, flush=True)
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/objects"]
-    return subprocess.run(command, cwd=ROOT, env=environment).returncode
+    return subprocess.run([python, *command], cwd=ROOT, env=environment).returncode
 
 
 def main() -> int:
@@ -58,13 +61,18 @@ def main() -> int:
     )
     parser.add_argument("--venvs", type=pathlib.Path, help="where the environments are, or shall stay")
     parser.add_argument("names", nargs="*", help=", ".join(ENVIRONMENTS))
-    arguments = parser.parse_args()
+    own = sys.argv[1:]
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/objects"]
+    if "--" in own:
+        command = ["tests/objects/test_matrix.py", *own[own.index("--") + 1 :]]
+        own = own[: own.index("--")]
+    arguments = parser.parse_args(own)
     unknown = set(arguments.names) - set(ENVIRONMENTS)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(ENVIRONMENTS)}")
     with tempfile.TemporaryDirectory(prefix="usmpy-objects-") as folder:
         place = arguments.venvs.absolute() if arguments.venvs else pathlib.Path(folder)
-        return max([run(name, place / name) for name in arguments.names or ENVIRONMENTS])
+        return max([run(name, place / name, command) for name in arguments.names or ENVIRONMENTS])
 
 
 if __name__ == "__main__":

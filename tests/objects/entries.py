@@ -378,8 +378,10 @@ def _writes(
             MEMORY if case.is_array and shared is not None and shared.flags.writeable else REFUSED,
         )
     else:
-        if not case.is_array or shared is None or not shared.flags.writeable or shared.any():
-            raise Wrong("taken, and not written" if shared is not None and shared.any() else "taken")
+        if not case.is_array or (shared is not None and not shared.flags.writeable):
+            raise Wrong("taken")
+        if (usmpy.from_dlpack(made).asnumpy() if shared is None else shared).any():
+            raise Wrong("taken, and not written")
 
 
 @entry(SHARERS, "memcpy destination")

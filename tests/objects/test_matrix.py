@@ -175,7 +175,10 @@ def main() -> None:
             print(f"{backend.name} is left out: {absent}")
     if arguments.write and len(devices) < len(DEVICES):
         parser.error("the list is written where all devices are")
-    kept = [line for line in LIST.read_text().splitlines() if not line.startswith("#")]
+    rows = {
+        name: [line for line in LIST.read_text().splitlines() if line.startswith(f"{name} ")]
+        for name in CATALOGUE
+    }
     for library in CATALOGUE:
         try:
             made = objects_of(library)
@@ -187,8 +190,8 @@ def main() -> None:
             found |= verdicts(made, backend)
         wrong = {cell for cell, told in found.items() if told and (arguments.grow or is_listed(cell))}
         if arguments.write:
-            kept = [line for line in kept if not line.startswith(f"{library} ")]
-            kept += compact(wrong, [object.name for object in made], [backend.name for backend in DEVICES])
+            names = [object.name for object in made]
+            rows[library] = compact(wrong, names, [backend.name for backend in DEVICES])
         elif arguments.objects == arguments.entries == "*":
             counts = collections.Counter(cell[1] for cell, told in found.items() if told)
             print(
@@ -200,7 +203,7 @@ def main() -> None:
                 if told and all(map(fnmatch.fnmatchcase, cell, patterns)):
                     print(f"{' | '.join(cell)}: {told}")
     if arguments.write:
-        LIST.write_text(HEAD + "".join(f"{line}\n" for line in kept))
+        LIST.write_text(HEAD + "".join(f"{line}\n" for lines in rows.values() for line in lines))
 
 
 if __name__ == "__main__":
