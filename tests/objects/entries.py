@@ -64,6 +64,11 @@ class Case:
         """The object's values; where it is refused, two numbers, so that a target has some shape."""
         return self.meaning if isinstance(self.meaning, np.ndarray) else np.zeros(2, "float32")
 
+    def refusal(self, *errors: type[Exception]) -> Refused:
+        """A refusal in any words, also with these errors."""
+        own = self.meaning.errors if isinstance(self.meaning, Refused) else ERRORS
+        return Refused("", (*own, *errors))
+
     def ours(self, a: np.ndarray) -> usmpy.USMArray:
         x = usmpy.empty(a.shape, dtype=usmpy.DType(a.dtype.name), device=self.device)
         if a.size:
@@ -228,7 +233,7 @@ def key(case: Case) -> None:
         return refuses(lambda: x[made], Refused("", (IndexError,)))
     if case.is_array and like.dtype.kind in "biu":
         return same(x[made], np.asarray(numbers[like]))
-    refuses(lambda: x[made], Refused("", (*ERRORS, IndexError)))
+    refuses(lambda: x[made], case.refusal(IndexError))
     return None
 
 
@@ -247,7 +252,7 @@ def take(case: Case) -> None:
         else:
             same(result, np.asarray(numbers[like]))
     elif not (case.is_array and not like.size):  # the type of no elements is open
-        refuses(lambda: usmpy.take(x, case.make(), axis=0), Refused("", (*ERRORS, IndexError)))
+        refuses(lambda: usmpy.take(x, case.make(), axis=0), case.refusal(IndexError))
 
 
 @entry(READERS, "put values")
@@ -258,6 +263,15 @@ def put(case: Case) -> None:
     indices = usmpy.arange(x.size, device=case.device)
     flat = x.reshape(x.size)
     case.reads(lambda: (usmpy.put(flat, indices, case.make()), flat)[1], case.like.reshape(-1))
+
+
+@entry(READERS, "put_along_axis values")
+def put_along_axis(case: Case) -> None:
+    x = case.target()
+    if case.like.ndim != 1:
+        return
+    indices = usmpy.arange(x.size, device=case.device)
+    case.reads(lambda: (usmpy.put_along_axis(x, indices, case.make()), x)[1])
 
 
 @entry(READERS, "full")
@@ -275,7 +289,7 @@ def _share(
 ) -> None:
     """The result has the object's memory (`copies`: or a copy), or the call refuses unless `must`."""
     if not isinstance(case.meaning, np.ndarray):
-        return refuses(call, dataclasses.replace(case.meaning, words=""))
+        return refuses(call, case.refusal())
     if not must:
         try:
             call()
@@ -327,7 +341,7 @@ def borrow(case: Case) -> None:
             refuses(call, MEMORY)
     else:
         if not getattr(made, "requires_grad", False):  # taken by borrow alone
-            refuses(call, dataclasses.replace(case.meaning, words=""))
+            refuses(call, case.refusal())
 
 
 @entry(SHARERS, "memcpy source")
@@ -429,7 +443,7 @@ def _operand(case: Case, call: Callable[[Any, usmpy.USMArray], Any], foreign: st
         ):
             raise Wrong(f"the other library makes {str(result)[:100]}")
         return None
-    refuses(lambda: call(made, x), ASARRAY if case.is_array else Refused("", ERRORS))
+    refuses(lambda: call(made, x), ASARRAY if case.is_array else case.refusal())
     return None
 
 
@@ -467,6 +481,12 @@ def maximum(case: Case) -> None:
     _operand(case, lambda made, x: usmpy.maximum(x, made))
 
 
+@entry(OPERANDS, "clip")
+def clip(case: Case) -> None:
+    if case.make() is not None:  # no limit
+        _operand(case, lambda made, x: usmpy.clip(x, made))
+
+
 @entry(OPERANDS, "where")
 def where(case: Case) -> None:
     condition = case.ours(np.array([True, False, True]))
@@ -480,7 +500,7 @@ def where_of_two(case: Case) -> None:
     if case.is_scalar:
         same(call(), np.stack([case.like] * 2))
     else:
-        refuses(call, ASARRAY if case.is_array else Refused("", ERRORS))
+        refuses(call, ASARRAY if case.is_array else case.refusal())
 
 
 @entry(OPERANDS, "concat")
