@@ -9504,8 +9504,8 @@ def _search(x1: USMArray, x2: USMArray, sorter: USMArray | None, right: builtins
 def _number(value: object, /) -> Any:
     """The Python number that a number of Python, NumPy or ctypes stands for; None for anything else."""
 
-def _raise_placement(name: str, x1: USMArray, x2: USMArray, /) -> NoReturn:
-    """Raise ExecutionPlacementError for arguments of a function that are on different queues."""
+def _raise_placement(function: str, /, **arrays: USMArray) -> NoReturn:
+    """Raise ExecutionPlacementError for arguments of a function, by name, that are on different queues."""
 
 def logical_and(
     x1: USMArray | complex,

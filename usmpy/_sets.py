@@ -5,7 +5,6 @@ from __future__ import annotations
 from . import _core
 from ._indexing import _checked
 from ._statistics import _common, _numbers
-from .errors import ExecutionPlacementError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def _pair(x1: object, x2: object, function: str) -> tuple[USMArray, USMArray]:
             x1, x2 = (like, other) if is_second else (other, like)
     a, b = _numbers(x1, function, "x1"), _numbers(x2, function, "x2")
     if a.queue != b.queue:
-        _core._raise_placement(function, a, b)
+        _core._raise_placement(function, x1=a, x2=b)
     dtype = _common(function, a, b)
     return _core.astype(a, dtype, copy=False), _core.astype(b, dtype, copy=False)
 
@@ -125,7 +124,7 @@ def searchsorted(
                 f"shape {row.shape} of x1 are allowed"
             )
         if sorter.queue != row.queue:
-            raise ExecutionPlacementError("searchsorted(): x1 and sorter are on different queues")
+            _core._raise_placement("searchsorted", x1=row, sorter=sorter)
     return _core._search(row, values, sorter, side == "right")
 
 

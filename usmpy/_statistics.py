@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from . import _core
 from ._indexing import _axis_of, _checked
-from .errors import ExecutionPlacementError
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
@@ -282,9 +281,7 @@ def clip(
                 raise OverflowError(f"clip(): {name} does not fit into dtype {dtype.name} of x")
             continue
         if isinstance(bound, _core.USMArray) and bound.queue != x.queue:
-            raise ExecutionPlacementError(
-                f"clip(): x and {name} are on different queues; {name}.to_device(x.queue) copies"
-            )
+            _core._raise_placement("clip", **{"x": x, name: bound})
         if isinstance(bound, _core.USMArray):
             _numbers(bound, "clip", name)
         if _common("clip", x, bound) != dtype:
@@ -355,9 +352,7 @@ def diff(
         if part is None:
             continue
         if _numbers(part, "diff", name).queue != x.queue:
-            raise ExecutionPlacementError(
-                f"diff(): x and {name} are on different queues; {name}.to_device(x.queue) copies"
-            )
+            _core._raise_placement("diff", **{"x": x, name: part})
         if part.shape[:at] + part.shape[at + 1 :] != x.shape[:at] + x.shape[at + 1 :]:
             raise ValueError(
                 f"diff(): {name} has shape {part.shape} and x {x.shape}; they may differ along axis {at} only"

@@ -75,6 +75,11 @@ TWO = {
     "concat": lambda x, y: usmpy.concat([x, y]),
     "where": lambda x, y: usmpy.where(x > 0, x, y),
     "matmul": usmpy.matmul,
+    "clip": lambda x, y: usmpy.clip(x, y),
+    "diff": lambda x, y: usmpy.diff(x, append=y),
+    "isin": usmpy.isin,
+    "searchsorted": usmpy.searchsorted,
+    "sorter": lambda x, y: usmpy.searchsorted(x, 1.0, sorter=usmpy.astype(y, "int64") - 1),
     "ElementwiseKernel": lambda x, y: usmpy.ElementwiseKernel("T x, T y", "T z", "z = x + y")(x, y),
 }
 

@@ -78,22 +78,13 @@ def common_queue(
     chosen = arrays[0][1].queue if queue is None else queue
     if all(x.queue == chosen for _, x in arrays):
         return chosen
-    lines = [f"  {who}: shape {x.shape}, {x.queue!r}" for who, x in arrays]
-    if queue is not None:
-        lines.insert(0, f"  queue: {queue!r}")
-    default = _core.empty(0).queue
-    elsewhere = next((x.device for _, x in arrays if not x.device.same_device(default.device)), None)
-    by_default = [who for who, x in arrays if x.queue == default]
-    if by_default and elsewhere is not None:
-        lines.append(
-            f"{by_default[0]} is on the default device, as are arrays that a library makes without a device; "
-            f'to change it: os.environ["USMPY_DEVICE"] = "{elsewhere.filter_string}"; '
-            "usmpy.select_default_device()"
-        )
-    target = "queue" if queue is not None else f"{arrays[0][0]}.queue"
-    who = next(who for who, x in arrays if x.queue != chosen)
-    lines.append(f"to bring them together: {who} = {who}.to_device({target})")
-    raise ExecutionPlacementError("\n".join([f"{name}: the arguments do not share one queue", *lines]))
+    if queue is None:
+        _core._raise_placement(name, **dict(arrays))
+    who, x = next(pair for pair in arrays if pair[1].queue != queue)
+    raise ExecutionPlacementError(
+        f"{name}: {who} is on {x.queue!r}, and queue is {queue!r}\n"
+        f"to bring them together: {who} = {who}.to_device(queue)"
+    )
 
 
 def widest(arrays: Iterable[_core.USMArray]) -> str:

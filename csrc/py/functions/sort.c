@@ -83,19 +83,9 @@ static PyObject *_search(usmpy_state *state, PyObject *const *arguments)
 }
 USMPY_FUNCTION(_search)
 
-/* arguments: the name of a function, and its arguments x1 and x2, which are on different queues. */
-static PyObject *_raise_placement(usmpy_state *state, PyObject *const *arguments)
-{
-    static const char *const names[] = {"x1", "x2"};
-    const char *function = PyUnicode_AsUTF8(arguments[0]);
-    if (function != NULL && usmpy_check_array(state, arguments[1], function) != NULL &&
-        usmpy_check_array(state, arguments[2], function) != NULL) {
-        usmpy_raise_placement(state, function, &arguments[1], names, 2);
-    }
-    return NULL;
-}
-USMPY_FUNCTION(_raise_placement)
-
 PyMethodDef usmpy_sort_functions[] = {
-    USMPY_ROW(sort), USMPY_ROW(argsort), USMPY_ROW(_search), USMPY_ROW(_raise_placement), {0},
+    USMPY_ROW(sort),
+    USMPY_ROW(argsort),
+    USMPY_ROW(_search),
+    {0},
 };

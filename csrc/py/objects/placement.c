@@ -234,7 +234,7 @@ PyObject *usmpy_placement_text(usmpy_state *state, const char *function, const c
                                  "usmpy.select_default_device()",
                                  argument_name(list, names, by_default, name), device));
     }
-    if (text != NULL) {
+    if (text != NULL && other >= 0) {
         const char *moved = argument_name(list, names, other, name);
         PyUnicode_AppendAndDel(
             &text, PyUnicode_FromFormat("\nto bring them together: %s = %s.to_device(%s.queue)", moved, moved,
@@ -465,6 +465,30 @@ static PyObject *set_default_device(PyObject *module, PyObject *device)
     Py_RETURN_NONE;
 }
 
+static PyObject *raise_placement_of(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
+{
+    if (nargs != 1 || kwnames == NULL) {
+        return PyErr_Format(PyExc_TypeError, "_raise_placement() takes a name, and arrays by their names");
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(kwnames);
+    const char *function = PyUnicode_AsUTF8(args[0]);
+    const char **names = function == NULL ? NULL : PyMem_New(const char *, (size_t)n);
+    if (names == NULL) {
+        return function == NULL ? NULL : PyErr_NoMemory();
+    }
+    bool is_text = true;
+    for (Py_ssize_t i = 0; i < n && is_text; i++) {
+        names[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, i));
+        is_text = names[i] != NULL;
+    }
+    if (is_text) {
+        usmpy_raise_placement(usmpy_state_of_module(module), function, &args[nargs], names, n);
+    }
+    PyMem_Free(names);
+    return NULL;
+}
+
 static PyObject *number(PyObject *module, PyObject *value)
 {
     PyObject *result = NULL;
@@ -475,6 +499,7 @@ static PyObject *number(PyObject *module, PyObject *value)
 
 PyMethodDef usmpy_placement_functions[] = {
     {"_number", number, METH_O, USMPY_DOC__number},
+    USMPY_METHOD("_raise_placement", raise_placement_of, USMPY_DOC__raise_placement),
     USMPY_METHOD("get_execution_queue", get_execution_queue, USMPY_DOC_get_execution_queue),
     USMPY_METHOD("memory_connection", memory_connection, USMPY_DOC_memory_connection),
     {"_set_default_device", set_default_device, METH_O, USMPY_DOC__set_default_device},
