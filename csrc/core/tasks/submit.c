@@ -434,22 +434,40 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
     return status;
 }
 
+/* The task of the queue after which the next one is ordered, one count; NULL: there is none. No lock. */
+static usm_event *earlier_task(usm_queue *queue)
+{
+    usm_lock_take(&queue->lock);
+    usm_event *event =
+        queue->in_order ? atomic_load_explicit(&queue->last, memory_order_relaxed) : queue->barrier;
+    if (event != NULL) {
+        usm_event_retain(event);
+    }
+    usm_lock_give(&queue->lock);
+    return event;
+}
+
 usm_status usm_queue_check_wait(usm_queue *queue, const usm_submission *submission, usm_error *error)
 {
+    usm_status status = USM_OK;
     if (USM_LIKELY(usm_event_current() == NULL)) {
-        return USM_OK;
+        return status;
     }
-    attempt attempt = {.queue = queue, .submission = submission};
-    usm_wait_list_init(&attempt.waits);
-    uint64_t mask = usm_hazard_mask(submission->accesses, submission->n_accesses);
-    usm_lock_take(&queue->lock);
-    usm_hazard_lock(mask);
-    usm_status status = collect(&attempt, error);
-    usm_hazard_unlock(mask);
-    usm_lock_give(&queue->lock);
-    for (size_t i = 0; i < attempt.waits.n && status == USM_OK; i++) {
-        status = usm_event_check_wait(attempt.waits.items[i].event, error);
+    for (size_t i = 0; i < submission->n_waits && status == USM_OK; i++) {
+        status = usm_event_check_wait(submission->waits[i].event, error);
     }
-    usm_wait_list_clear(&attempt.waits);
+    for (size_t i = 0; i < submission->n_accesses && status == USM_OK; i++) {
+        usm_wait_list waits;
+        status = usm_hazard_look(submission->accesses[i].alloc, submission->accesses[i].mode, &waits, error);
+        for (size_t k = 0; k < waits.n && status == USM_OK; k++) {
+            status = usm_event_check_wait(waits.items[k].event, error);
+        }
+        usm_wait_list_clear(&waits);
+    }
+    usm_event *earlier = status == USM_OK ? earlier_task(queue) : NULL;
+    if (earlier != NULL) {
+        status = usm_event_check_wait(earlier, error);
+        usm_event_release(earlier);
+    }
     return status;
 }
