@@ -74,7 +74,7 @@ static PyObject *get_event(PyObject *self, void *unused)
     usmpy_array *array = (usmpy_array *)self;
     const usm_command command = {.kind = USM_COMMAND_MARKER};
     const usm_access access = {array->alloc, USM_READ};
-    return usmpy_submit(array->state, usmpy_queue_of(array->queue), &command, &access, 1, NULL, NULL);
+    return usmpy_submit(array->state, usmpy_queue_of(array->queue), &command, &access, 1, NULL, NULL, false);
 }
 
 static PyObject *get_device(PyObject *self, void *unused)

@@ -164,8 +164,7 @@ static PyObject *copy_afar(usmpy_state *state, PyObject *self, const end *dst, c
     usm_status status = blocking ? usm_copy_check_wait(queue, &to, &from, &error) : USM_OK;
     if (status == USM_OK && usmpy_given(depends)) { /* the steps of the copy are ordered after the barrier */
         const usm_command barrier = {.kind = USM_COMMAND_BARRIER};
-        PyObject *before =
-            (blocking ? usmpy_submit_and_wait : usmpy_submit)(state, queue, &barrier, NULL, 0, depends, NULL);
+        PyObject *before = usmpy_submit(state, queue, &barrier, NULL, 0, depends, NULL, blocking);
         if (before == NULL) {
             return NULL;
         }
@@ -233,8 +232,7 @@ PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t n
     command.as.copy.dst = dst.data;
     command.as.copy.src = src.data;
     command.as.copy.nbytes = (size_t)nbytes;
-    return (blocking ? usmpy_submit_and_wait : usmpy_submit)(state, usmpy_queue_of(self), &command, accesses,
-                                                             n, out[3], keeps);
+    return usmpy_submit(state, usmpy_queue_of(self), &command, accesses, n, out[3], keeps, blocking);
 }
 
 /* The element to repeat: from a number, or from bytes of one element. 0 or -1. */
@@ -302,6 +300,6 @@ PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nar
     if (dst.alloc != NULL) {
         access = usm_write(dst.alloc, (size_t)dst.nbytes);
     }
-    return (blocking ? usmpy_submit_and_wait : usmpy_submit)(state, usmpy_queue_of(self), &command, &access,
-                                                             dst.alloc != NULL, out[2], keeps);
+    return usmpy_submit(state, usmpy_queue_of(self), &command, &access, dst.alloc != NULL, out[2], keeps,
+                        blocking);
 }

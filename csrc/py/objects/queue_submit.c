@@ -65,9 +65,17 @@ static int parse_depends(usmpy_state *state, PyObject *object, depends *out)
     return 0;
 }
 
-static PyObject *submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
-                        const usm_access *accesses, size_t n_accesses, PyObject *events, usm_keep *keeps,
-                        bool waits)
+PyObject *usmpy_finish_event(usmpy_state *state, PyObject *event)
+{
+    if (event != NULL && usmpy_wait_event(state, ((usmpy_event *)event)->event, INT64_MAX) < 0) {
+        Py_CLEAR(event);
+    }
+    return event;
+}
+
+PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
+                       const usm_access *accesses, size_t n_accesses, PyObject *events, usm_keep *keeps,
+                       bool blocking)
 {
     usm_submission submission = {
         .command = command, .accesses = accesses, .n_accesses = n_accesses, .keeps = keeps};
@@ -85,7 +93,7 @@ static PyObject *submit(usmpy_state *state, usm_queue *queue, const usm_command 
     if (USM_UNLIKELY(usm_trace_is_on()) && command->kind == USM_COMMAND_HOST) {
         submission.name = usmpy_host_task_name(command, &name);
     }
-    usm_status status = waits ? usm_queue_check_wait(queue, &submission, &error) : USM_OK;
+    usm_status status = blocking ? usm_queue_check_wait(queue, &submission, &error) : USM_OK;
     status = status == USM_OK ? usm_command_submit(queue, &submission, &event, &error) : status;
     Py_XDECREF(name);
     free_depends(&depends);
@@ -94,29 +102,8 @@ static PyObject *submit(usmpy_state *state, usm_queue *queue, const usm_command 
         usmpy_keep_drop(keeps);
         return usmpy_raise(state, status, &error);
     }
-    return usmpy_event_wrap(state, event);
-}
-
-PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
-                       const usm_access *accesses, size_t n_accesses, PyObject *depends, usm_keep *keeps)
-{
-    return submit(state, queue, command, accesses, n_accesses, depends, keeps, false);
-}
-
-PyObject *usmpy_finish_event(usmpy_state *state, PyObject *event)
-{
-    if (event != NULL && usmpy_wait_event(state, ((usmpy_event *)event)->event, INT64_MAX) < 0) {
-        Py_CLEAR(event);
-    }
-    return event;
-}
-
-PyObject *usmpy_submit_and_wait(usmpy_state *state, usm_queue *queue, const usm_command *command,
-                                const usm_access *accesses, size_t n_accesses, PyObject *depends,
-                                usm_keep *keeps)
-{
-    return usmpy_finish_event(state,
-                              submit(state, queue, command, accesses, n_accesses, depends, keeps, true));
+    PyObject *wrapped = usmpy_event_wrap(state, event);
+    return blocking ? usmpy_finish_event(state, wrapped) : wrapped;
 }
 
 PyObject *usmpy_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -135,7 +122,7 @@ PyObject *usmpy_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t
     usm_command command = {.kind = USM_COMMAND_PREFETCH};
     command.as.prefetch.pointer = array->alloc->pointer;
     command.as.prefetch.nbytes = array->alloc->size;
-    return usmpy_submit(state, usmpy_queue_of(self), &command, &access, 1, NULL, NULL);
+    return usmpy_submit(state, usmpy_queue_of(self), &command, &access, 1, NULL, NULL, false);
 }
 
 PyObject *usmpy_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -147,7 +134,7 @@ PyObject *usmpy_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize_t 
         return NULL;
     }
     const usm_command command = {.kind = USM_COMMAND_BARRIER};
-    return usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, depends, NULL);
+    return usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, depends, NULL, false);
 }
 
 PyObject *usmpy_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -161,7 +148,7 @@ PyObject *usmpy_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ssize
         return NULL;
     }
     const usm_command command = {.kind = USM_COMMAND_MARKER};
-    return usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, out[1], keeps);
+    return usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, out[1], keeps, false);
 }
 
 PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -246,7 +233,7 @@ PyObject *usmpy_queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_
     usm_command command;
     PyObject *event = NULL, *result = NULL;
     if (usmpy_host_task_command(args, nargs, &command, &keeps, &result) == 0) {
-        event = usmpy_submit(state, usmpy_queue_of(self), &command, accesses, n, depends, keeps);
+        event = usmpy_submit(state, usmpy_queue_of(self), &command, accesses, n, depends, keeps, false);
     }
     if (event != NULL) {
         usmpy_event_set_result(event, Py_NewRef(result));

@@ -18,18 +18,13 @@ PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t
 
 /*
  * Submits a command. depends: an Event or an iterable of Events; NULL or None: no explicit dependency. Takes
- * over keeps, also when it fails. The new Event, or NULL with an exception.
+ * over keeps, also when it fails. blocking: waits for the command's end without the GIL, and raises its
+ * failure; inside a host task that the command would be ordered after, UsmError with nothing submitted. The
+ * new Event, or NULL with an exception.
  */
 PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
                        const usm_access *accesses, size_t n_accesses, PyObject *depends,
-                       USM_TAKES usm_keep *keeps);
-/*
- * The same, and waits for the command's end without the GIL; its failure is raised. UsmError inside a host
- * task that the command would be ordered after, with nothing submitted.
- */
-PyObject *usmpy_submit_and_wait(usmpy_state *state, usm_queue *queue, const usm_command *command,
-                                const usm_access *accesses, size_t n_accesses, PyObject *depends,
-                                USM_TAKES usm_keep *keeps);
+                       USM_TAKES usm_keep *keeps, bool blocking);
 /* Waits for a new Event and returns it, or NULL with its failure or the exception of a signal handler. */
 PyObject *usmpy_finish_event(usmpy_state *state, USM_TAKES PyObject *event);
 

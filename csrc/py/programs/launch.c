@@ -365,7 +365,7 @@ static PyObject *submit(usmpy_state *state, usmpy_kernel *self, const usm_range 
     command.event = NULL;
     command.as.launch = &launch;
     return usmpy_submit(state, usmpy_queue_of(queue), &command, taken->accesses,
-                        is_empty ? 0 : (size_t)taken->n_arrays, depends, keeps);
+                        is_empty ? 0 : (size_t)taken->n_arrays, depends, keeps, false);
 }
 
 PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_range *range, PyObject *queue,
