@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def _checked(x: object, function: str, parameter: str = "x") -> USMArray:
     if not isinstance(x, _core.USMArray):
         raise TypeError(
-            f"{function}(): {parameter} is a {type(x).__name__}; a USMArray is allowed (asarray makes one)"
+            f"{function}(): {parameter} is a {type(x).__name__}; a USMArray is allowed "
+            f"(asarray({parameter}, device=...) makes a USMArray)"
         )
     return x
 

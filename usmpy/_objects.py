@@ -52,6 +52,8 @@ def failure(what: str, obj: Any, error: BaseException) -> str:
     """The message where a library's own protocol has raised an error."""
     line = _first_line(error)
     hints = [hint for name, hint in _HINTS.items() if _is_true(obj, name)]
+    if _numpy_reads(obj):
+        hints.append("asarray(obj) copies its elements")
     return "".join(
         [
             f"{what} of {_named(obj)} failed: {type(error).__name__[:_MOST]}",
@@ -59,6 +61,15 @@ def failure(what: str, obj: Any, error: BaseException) -> str:
             f"; {hints[0]}" if hints else "",
         ]
     )
+
+
+def _numpy_reads(obj: Any) -> bool:
+    """Whether it is an array or scalar of NumPy with elements that arrays here have."""
+    if type(obj).__module__.split(".")[0] not in ("numpy", "ml_dtypes"):
+        return False
+    import numpy as np
+
+    return isinstance(obj, (np.ndarray, np.generic)) and _is_known(obj.dtype)
 
 
 def _is_true(obj: Any, name: str) -> bool:
@@ -126,6 +137,8 @@ def read(obj: Any, refusal: Exception | None) -> Any:
             raise refusal from None
         raise BufferError(failure("numpy.asarray", obj, error)) from error
     dtype = array.dtype
+    if dtype.kind == "O" and refusal is not None and array.ndim == 0 and array.item() is obj:
+        raise refusal  # NumPy has wrapped the object itself, such as a released buffer
     if not _is_known(dtype):
         message = f"obj is a {_named(obj)}, which NumPy reads as {_words(obj, array)}"
         raise (TypeError if refusal is None else type(refusal))(message) from refusal
@@ -135,24 +148,38 @@ def read(obj: Any, refusal: Exception | None) -> Any:
     return array.copy() if any(stride % dtype.itemsize for stride in array.strides) else array
 
 
+# Methods that copy an object's elements to where they can be read, and what their results are.
+_COPIES = ("get", "numpy", "to_numpy", "asnumpy", "toarray", "todense", "collect")
+
+
+def _way(obj: Any) -> str:
+    if isinstance(obj, type):
+        return "an instance of it may be one"
+    if isinstance(obj, bytes):
+        return "asarray(obj) of it alone is an array of uint8"
+    copies = [name for name in _COPIES if hasattr(type(obj), name)]
+    if copies and not hasattr(obj, "keys"):
+        return f"numpy.asarray(obj.{copies[0]}()) is one"
+    if hasattr(obj, "__arrow_c_stream__") or hasattr(obj, "__dataframe__"):
+        return "its columns are, one by one (pyarrow: column.combine_chunks(), others: column.to_numpy())"
+    if hasattr(obj, "keys"):
+        return "list(obj.values()) is a sequence"
+    if isinstance(obj, (set, frozenset)):
+        return "sorted(obj) is a sequence"
+    if hasattr(obj, "shape"):
+        return "it has no protocol that says how to read it"
+    if hasattr(type(obj), "__float__"):
+        return "float(obj) is a number"
+    if hasattr(type(obj), "__complex__"):
+        return "complex(obj) is a number"
+    if hasattr(type(obj), "__iter__") and not isinstance(obj, str):
+        return "list(obj) is a sequence"
+    return ""
+
+
 def refuse(obj: Any) -> NoReturn:
     """Raise the TypeError of an object that is neither an array nor a number nor a sequence."""
-    way = ""
-    if isinstance(obj, type):
-        way = "an instance of it may be one"
-    elif hasattr(obj, "__arrow_c_stream__") or hasattr(obj, "__dataframe__"):
-        way = "its columns are, one by one (pyarrow: column.combine_chunks(), others: column.to_numpy())"
-    elif hasattr(obj, "keys"):
-        way = "list(obj.values()) is a sequence"
-    elif isinstance(obj, (set, frozenset)):
-        way = "sorted(obj) is a sequence"
-    elif hasattr(obj, "shape"):
-        calls = [name for name in ("get", "numpy", "to_numpy", "asnumpy") if hasattr(obj, name)]
-        way = (
-            f"obj.{calls[0]}() is an array of NumPy"
-            if calls
-            else "it has no protocol that says how to read it"
-        )
+    way = _way(obj)
     raise TypeError(
         f"obj is or has a {_named(obj)}, which is neither an array nor a number nor a sequence; only these "
         f"can be made into an array{'; ' if way else ''}{way}"

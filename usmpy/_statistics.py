@@ -274,6 +274,8 @@ def clip(
     elif dtype not in _WIDE or dtype in _COMPLEX:
         raise TypeError(f"clip(): x has dtype {dtype.name}; integers and real numbers have an order")
     for name, bound in (("min", min), ("max", max)):
+        if not (bound is None or isinstance(bound, (bool, int, float, complex, _core.USMArray))):
+            _checked(bound, "clip", name)
         if bound is None or (type(bound) is float and dtype.kind == "f"):
             continue
         if type(bound) is int:

@@ -521,7 +521,7 @@ def pyarrow() -> Iterator[tuple]:
     yield "array, empty", lambda: pa.array([], pa.float32())
     yield "array bool8", lambda: pa.array([1, 0], pa.int8()).cast(pa.bool8()), np.array([True, False])
     yield "FixedShapeTensorArray", lambda: pa.FixedShapeTensorArray.from_numpy_ndarray(rows), rows
-    yield "Tensor", lambda: pa.Tensor.from_numpy(rows), rows
+    yield "Tensor", lambda: pa.Tensor.from_numpy(rows.copy()), rows
     yield "ChunkedArray float32", lambda: pa.chunked_array([np.array([1, 2], "f4"), np.array([3], "f4")])
     yield "ChunkedArray int8", lambda: pa.chunked_array([np.array([1, 2], "i1")])
     yield "ChunkedArray of str", lambda: pa.chunked_array([["x", "y"]])

@@ -252,9 +252,10 @@ static usm_status read_dtype(const usm_arrow_schema *schema, usm_dtype *out, usm
         }
     }
     if (strcmp(schema->format, "+s") == 0) {
-        return usm_error_set(error, USM_BUFFER,
-                             "the Arrow array is a struct or record batch of %lld columns; pass one column",
-                             (long long)schema->n_children);
+        return usm_error_set(
+            error, USM_BUFFER,
+            "the Arrow array is a struct or record batch of %lld columns; pass one column (pyarrow: x.column(0), or x.field(0) of a struct)",
+            (long long)schema->n_children);
     }
     return usm_error_set(
         error, USM_BUFFER,

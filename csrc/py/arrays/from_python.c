@@ -81,15 +81,17 @@ static int fit(usmpy_nested *nested, int depth, int ndim, const int64_t *shape)
         PyErr_Format(
             PyExc_ValueError,
             "obj is ragged: at depth %d there are both sequences and numbers, or arrays of different numbers "
-            "of dimensions",
+            "of dimensions; asarray() takes each of them alone",
             depth);
         return -1;
     }
     for (int i = 0; i < ndim; i++) {
         int64_t *length = &nested->shape[depth + i];
         if (*length >= 0 && *length != shape[i]) {
-            PyErr_Format(PyExc_ValueError, "obj is ragged: at depth %d there are lengths of %lld and of %lld",
-                         depth + i, (long long)*length, (long long)shape[i]);
+            PyErr_Format(
+                PyExc_ValueError,
+                "obj is ragged: at depth %d there are lengths of %lld and of %lld; asarray() takes each of them alone",
+                depth + i, (long long)*length, (long long)shape[i]);
             return -1;
         }
         *length = shape[i];
@@ -107,7 +109,8 @@ static int read_array(usmpy_state *state, usmpy_array *array, PyObject *object, 
     } else if (usmpy_check_unpacked(array, "asarray()") == 0 &&
                fit(nested, position->depth, array->ndim, usmpy_shape(array)) == 0) {
         usm_promotion_add(&nested->promotion, array->dtype);
-        if (foreign && array->ndim == 0 && usm_alloc_host_reads(array->alloc)) { /* such as a NumPy scalar */
+        if (foreign && array->ndim == 0 && array->dtype < USM_COMPUTED_DTYPES &&
+            usm_alloc_host_reads(array->alloc)) { /* such as a NumPy scalar */
             PyObject *number = PyObject_CallMethod((PyObject *)array, "item", NULL);
             Py_DECREF(array);
             return number == NULL ? -1 : add_leaf(nested, number, NULL);
@@ -142,6 +145,37 @@ static int read_number(PyObject *number, int depth, usmpy_nested *nested)
     return add_leaf(nested, number, NULL);
 }
 
+/* A number of NumPy, by its buffer. 1; 0 for any other object; -1 with an exception. */
+static int read_scalar(usmpy_state *state, PyObject *object, int depth, usmpy_nested *nested)
+{
+    usmpy_type_entry entry;
+    Py_buffer view;
+    const usmpy_type_entry *known = usmpy_type_lookup(state, Py_TYPE(object), &entry);
+    if (known == NULL) {
+        return -1;
+    }
+    if (known->numpy != USMPY_NUMPY_SCALAR) {
+        return 0;
+    }
+    if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    usm_dtype dtype = view.ndim == 0 ? usmpy_dtype_of_format(view.format, view.itemsize) : USM_NO_DTYPE;
+    bool is_number = dtype != USM_NO_DTYPE && usm_dtype_table[dtype].itemsize == view.itemsize;
+    PyObject *number = is_number ? usmpy_element_to_scalar(state, dtype, view.buf) : NULL;
+    PyBuffer_Release(&view);
+    if (number == NULL) {
+        return is_number ? -1 : 0;
+    }
+    usm_promotion_add(&nested->promotion, dtype);
+    if (fit(nested, depth, 0, NULL) < 0) {
+        Py_DECREF(number);
+        return -1;
+    }
+    return add_leaf(nested, number, NULL) < 0 ? -1 : 1;
+}
+
 static int read_level(usmpy_state *state, PyObject *object, position *position, usmpy_nested *nested);
 
 static int read_items(usmpy_state *state, PyObject *object, position *position, usmpy_nested *nested)
@@ -161,8 +195,10 @@ static int read_items(usmpy_state *state, PyObject *object, position *position, 
         status = fit(nested, depth, 1,
                      &n); /* nothing is nested deeper, or there was a number at this depth before */
     } else if (nested->shape[depth] >= 0 && nested->shape[depth] != n) {
-        PyErr_Format(PyExc_ValueError, "obj is ragged: at depth %d there are lengths of %lld and of %lld",
-                     depth, (long long)nested->shape[depth], (long long)n);
+        PyErr_Format(
+            PyExc_ValueError,
+            "obj is ragged: at depth %d there are lengths of %lld and of %lld; asarray() takes each of them alone",
+            depth, (long long)nested->shape[depth], (long long)n);
         status = -1;
     }
     nested->shape[depth] = status == 0 ? n : nested->shape[depth];
@@ -195,8 +231,12 @@ static int read_level(usmpy_state *state, PyObject *object, position *position, 
     if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
         return read_items(state, object, position, nested);
     }
+    int scalar = read_scalar(state, object, position->depth, nested);
+    if (scalar != 0) {
+        return scalar < 0 ? -1 : 0;
+    }
     /* bytes are not arrays of their characters, as a str is not. */
-    PyObject *array = PyBytes_Check(object) ? NULL : usmpy_import_any(state, object);
+    PyObject *array = PyBytes_CheckExact(object) ? NULL : usmpy_import_any(state, object);
     if (array != NULL) {
         return read_array(state, (usmpy_array *)array, object, position, nested);
     }

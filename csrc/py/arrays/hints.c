@@ -8,20 +8,43 @@
 
 bool usmpy_has_elements(PyObject *object)
 {
-    return !PyUnicode_Check(object) && !PyBytes_Check(object) && !PyType_Check(object) &&
-           (PySequence_Check(object) || PyObject_CheckBuffer(object) ||
-            PyObject_HasAttrString(object, "__dlpack__"));
+    static const char *const protocols[] = {"__dlpack__", "__array__", "__array_interface__",
+                                            "__array_struct__", "__cuda_array_interface__"};
+    if (PyUnicode_Check(object) || PyType_Check(object)) {
+        return false;
+    }
+    bool found = PySequence_Check(object) || PyObject_CheckBuffer(object);
+    for (size_t i = 0; !found && i < sizeof protocols / sizeof protocols[0]; i++) {
+        found = PyObject_HasAttrString(object, protocols[i]);
+    }
+    return found;
+}
+
+void *usmpy_refuse_operand(const char *function, const char *name, PyObject *object, const char *allowed)
+{
+    bool makes = usmpy_has_elements(object);
+    return PyErr_Format(PyExc_TypeError, "%s(): %s is %s %s; %s allowed%s%s%s", function, name,
+                        USMPY_A(object), allowed, makes ? " (asarray(" : "", makes ? name : "",
+                        makes ? ", device=...) makes a USMArray)" : "");
+}
+
+/* Whether the class has arithmetic, and may take a USMArray on its left. */
+static bool computes(PyObject *object)
+{
+    const PyNumberMethods *methods = Py_TYPE(object)->tp_as_number;
+    return methods != NULL && (methods->nb_add != NULL || methods->nb_multiply != NULL ||
+                               methods->nb_and != NULL || methods->nb_matrix_multiply != NULL);
 }
 
 /*
  * An object of another class on the right may implement the operator, so Python must try it. NumPy's arrays
- * would call __array_ufunc__ only to fail, and lists and tuples repeat or concatenate elements. An object on
- * the left was tried before, and bytes would append the memory of the array.
+ * would call __array_ufunc__ only to fail, and sequences repeat or concatenate elements. An object on the
+ * left was tried before, and bytes would append the memory of the array.
  */
 PyObject *usmpy_hint_operand(const char *function, PyObject *other, bool on_the_right)
 {
-    if (on_the_right && !PyList_Check(other) && !PyTuple_Check(other) &&
-        strncmp(Py_TYPE(other)->tp_name, "numpy.", 6) != 0) {
+    if (on_the_right && strncmp(Py_TYPE(other)->tp_name, "numpy.", 6) != 0 &&
+        (computes(other) || !usmpy_has_elements(other))) {
         Py_RETURN_NOTIMPLEMENTED;
     }
     return usmpy_has_elements(other)

@@ -8,6 +8,11 @@
 bool usmpy_has_elements(PyObject *object);
 
 /*
+ * TypeError for an argument that is no USMArray: its name, what it is, what is `allowed` ("a USMArray is"),
+ * and the call that makes one. NULL.
+ */
+void *usmpy_refuse_operand(const char *function, const char *name, PyObject *object, const char *allowed);
+/*
  * What an operator does with an operand that is neither an array nor a number: NotImplemented, where it is on
  * the right and may have the operator itself; else TypeError.
  */

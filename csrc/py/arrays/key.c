@@ -115,19 +115,33 @@ static int64_t byte_stride(usmpy_array *array, int axis)
     return usmpy_strides(array)[axis] * usm_dtype_table[array->dtype].itemsize;
 }
 
+/* An integer of 0 dimensions of a library whose objects have no __index__, such as ctypes. As integer_key. */
+static int integer_value(usmpy_state *state, PyObject *key, PyObject **index)
+{
+    PyObject *array = usmpy_import_any(state, key);
+    if (array == NULL) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    usm_dtype_kind kind = usm_dtype_table[((usmpy_array *)array)->dtype].kind;
+    bool is_integer = ((usmpy_array *)array)->ndim == 0 && (kind == USM_KIND_INT || kind == USM_KIND_UINT);
+    *index = is_integer ? PyNumber_Index(array) : NULL;
+    Py_DECREF(array);
+    return *index != NULL ? 1 : is_integer ? -1 : 0;
+}
+
 /*
  * An int, or an object that represents one: NumPy's scalars, arrays of 0 dimensions. Not bool, which is a
  * mask, and not an array that merely has one element. 1 with a new int in *index, 0 for anything else, -1
  * with an exception.
  */
-static int integer_key(PyObject *key, PyObject **index)
+static int integer_key(usmpy_state *state, PyObject *key, PyObject **index)
 {
     if (PyLong_Check(key)) {
         *index = key;
         return PyBool_Check(key) ? 0 : (Py_INCREF(key), 1);
     }
     if (!PyIndex_Check(key)) {
-        return 0;
+        return integer_value(state, key, index);
     }
     int sequence = usmpy_has_length(key);
     if (sequence != 0) {
@@ -148,12 +162,12 @@ static int cut_integer(cut *cut, PyObject *key)
 {
     int64_t length = usmpy_shape(cut->array)[cut->axis];
     PyObject *index;
-    int found = integer_key(key, &index);
+    int found = integer_key(cut->array->state, key, &index);
     if (found <= 0) {
         if (found == 0) {
             PyErr_Format(
                 PyExc_IndexError,
-                "%R is not an index; integers, slices, Ellipsis, None, and arrays or lists of integers "
+                "%.100R is not an index; integers, slices, Ellipsis, None, and arrays or lists of integers "
                 "or bool are allowed",
                 key);
         }

@@ -1,6 +1,8 @@
 /* Functions element by element: arguments, results, and what all of them do between the two. */
 #include "operands.h"
 
+#include "hints.h"
+
 #include "py/args.h"
 #include "py/errors.h"
 #include "py/objects/dtype.h"
@@ -127,18 +129,18 @@ static int take_arrays(usmpy_state *state, PyObject *const *arguments, int n_fre
     return same ? 0 : refuse_placement(state, out);
 }
 
-/* An argument that is no array, as a Python number: new reference, or NULL with TypeError. */
+/*
+ * An argument that is no array, as a Python number: new reference, or NULL with TypeError. *dtype: its own,
+ * USM_NO_DTYPE for Python's numbers.
+ */
 static PyObject *take_number(usmpy_state *state, const char *name, PyObject *argument, bool free,
-                             usmpy_operands *out)
+                             const usmpy_operands *out, usm_dtype *dtype)
 {
     PyObject *number = NULL;
-    int found = free ? 0 : usmpy_host_scalar(state, argument, &number);
+    int found = free ? 0 : usmpy_host_value(state, argument, &number, dtype);
     if (found == 0) {
-        PyErr_Format(
-            PyExc_TypeError,
-            "%s(): %s is %s %s; a USMArray%s is allowed (asarray(%s, device=...) makes an array on the "
-            "queue of the others)",
-            out->function, name, USMPY_A(argument), free ? "" : " or a number", name);
+        usmpy_refuse_operand(out->function, name, argument,
+                             free ? "a USMArray is" : "a USMArray or a number is");
     }
     if (found <= 0) {
         return NULL;
@@ -147,12 +149,28 @@ static PyObject *take_number(usmpy_state *state, const char *name, PyObject *arg
         PyErr_Format(PyExc_TypeError, "%s(): at least one argument must be a USMArray; %s is %s %s",
                      out->function, name, USMPY_A(argument));
         Py_CLEAR(number);
-    } else {
-        usm_dtype_kind kind = usmpy_kind_of_number(number);
-        out->dtype =
-            usm_dtype_with_number(out->dtype == USM_NO_DTYPE ? USM_BOOL : out->dtype, kind, out->wide);
     }
     return number;
+}
+
+/* Numbers follow the type of the arrays; without any, those of other libraries have their own. */
+static void promote_numbers(PyObject *const *numbers, const usm_dtype *dtypes, usmpy_operands *out)
+{
+    usm_promotion promotion = {0};
+    for (int i = 0; i < out->n && out->dtype == USM_NO_DTYPE; i++) {
+        if (numbers[i] != NULL && dtypes[i] != USM_NO_DTYPE) {
+            usm_promotion_add(&promotion, dtypes[i]);
+        }
+    }
+    usm_dtype own = usm_promotion_result(&promotion);
+    for (int i = 0; i < out->n; i++) {
+        if (numbers[i] != NULL) {
+            usm_dtype before = out->dtype != USM_NO_DTYPE ? out->dtype : own != USM_NO_DTYPE ? own : USM_BOOL;
+            bool weak = own == USM_NO_DTYPE || dtypes[i] == USM_NO_DTYPE;
+            out->dtype =
+                weak ? usm_dtype_with_number(before, usmpy_kind_of_number(numbers[i]), out->wide) : before;
+        }
+    }
 }
 
 /* Says in the exception of a number that does not fit which argument it is. */
@@ -215,6 +233,7 @@ static int take(usmpy_state *state, const char *function, PyObject *const *argum
                 int n_uncast, bool apart, usmpy_operands *out)
 {
     PyObject *numbers[USMPY_OPERANDS] = {NULL};
+    usm_dtype dtypes[USMPY_OPERANDS];
     out->function = function;
     out->n = n;
     out->queue = NULL;
@@ -225,9 +244,13 @@ static int take(usmpy_state *state, const char *function, PyObject *const *argum
     int status = take_arrays(state, arguments, n_free, out);
     for (int i = 0; i < n && status == 0; i++) {
         if (out->arrays[i] == NULL) {
-            numbers[i] = take_number(state, names_of(n)[i], arguments[i], apart || i < n_free, out);
+            numbers[i] =
+                take_number(state, names_of(n)[i], arguments[i], apart || i < n_free, out, &dtypes[i]);
             status = numbers[i] == NULL ? -1 : 0;
         }
+    }
+    if (status == 0) {
+        promote_numbers(numbers, dtypes, out);
     }
     if (status == 0 && (convert(state, numbers, n_uncast, out) < 0 || (!apart && broadcast(out) < 0))) {
         status = -1;

@@ -218,9 +218,7 @@ int usmpy_check_writable(usmpy_array *array)
 usmpy_array *usmpy_check_array(usmpy_state *state, PyObject *x, const char *function)
 {
     if (!usmpy_is_array(state, x)) {
-        PyErr_Format(PyExc_TypeError, "%s(): x is %s %s; a USMArray is allowed (asarray makes one)", function,
-                     USMPY_A(x));
-        return NULL;
+        return usmpy_refuse_operand(function, "x", x, "a USMArray is");
     }
     return (usmpy_array *)x;
 }

@@ -114,7 +114,8 @@ static usmpy_array *value_array(usmpy_state *state, usmpy_array *dst, PyObject *
 usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject *value, void *element)
 {
     PyObject *scalar = NULL;
-    if (usmpy_is_array(state, value) || usmpy_host_scalar(state, value, &scalar) == 0) {
+    if (usmpy_is_array(state, value) || dst->dtype >= USM_COMPUTED_DTYPES ||
+        usmpy_host_scalar(state, value, &scalar) == 0) {
         usmpy_array *src = value_array(state, dst, value);
         bool foreign = !usmpy_is_array(state, value);
         /* The owner of a foreign value may change it as soon as the assignment returns: it is copied now. */
@@ -199,7 +200,8 @@ int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     }
     int status = -1;
     PyObject *scalar = NULL;
-    if (usmpy_is_array(state, value) || usmpy_host_scalar(state, value, &scalar) == 0) {
+    if (usmpy_is_array(state, value) || dst->dtype >= USM_COMPUTED_DTYPES ||
+        usmpy_host_scalar(state, value, &scalar) == 0) {
         usmpy_array *src = value_array(state, dst, value);
         if (src != NULL) {
             status = usmpy_copy_from(state, value, dst, src, "the value");

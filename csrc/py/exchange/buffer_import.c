@@ -1,7 +1,9 @@
 /* Imports objects with the buffer protocol as arrays, without a copy. */
 #include "dlpack.h"
+#include "py/args.h"
 #include "py/errors.h"
 #include "py/keep.h"
+#include "py/objects/placement.h"
 #include "py/objects/trace.h"
 
 #include <string.h>
@@ -111,6 +113,15 @@ PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object)
 {
     Py_buffer view;
     usm_keep *keep = NULL;
+    usmpy_type_entry entry;
+    const usmpy_type_entry *known = usmpy_type_lookup(state, Py_TYPE(object), &entry);
+    if (known == NULL) {
+        return NULL;
+    }
+    if (known->numpy == USMPY_NUMPY_SCALAR && !usmpy_is_number_in_memory(object)) {
+        return PyErr_Format(PyExc_TypeError, "x is %s %s, whose buffer has its bytes, and not its value",
+                            USMPY_A(object));
+    }
     if (PyObject_GetBuffer(object, &view, PyBUF_FULL) < 0) {
         PyErr_Clear(); /* writable first: a read-only buffer is imported as a read-only array */
         if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) < 0) {

@@ -10,10 +10,15 @@
 #include "py/objects/placement.h"
 #include "stream.h"
 
-/* Keeps the pending exception as the first refusal, or drops it; false for one that is no refusal. */
+/*
+ * Keeps the pending exception as the first refusal, or drops it; false for one that is no refusal. After a
+ * refusal other errors of the object are no news: its attributes may raise what they like.
+ */
 static bool refused(PyObject **first)
 {
-    if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError)) {
+    if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
+        (*first == NULL || !PyErr_ExceptionMatches(PyExc_Exception) ||
+         PyErr_ExceptionMatches(PyExc_MemoryError))) {
         return false;
     }
     PyObject *type, *value, *traceback;
@@ -57,18 +62,15 @@ static int numpy_reads(usmpy_state *state, PyObject *object)
         class_has(state, object, USMPY___array_struct__)) {
         return 1;
     }
-    PyObject *method = usmpy_attribute(state, object, USMPY___array__);
-    Py_XDECREF(method);
-    return method != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
-}
-
-/* A scalar of NumPy is a buffer of 0 dimensions if it is a number; others show their bytes, or nothing. */
-static PyObject *from_buffer(usmpy_state *state, PyObject *object, usmpy_numpy numpy)
-{
-    return !PyObject_CheckBuffer(object) ||
-                   (numpy == USMPY_NUMPY_SCALAR && !usmpy_is_number_in_memory(object))
-               ? NULL
-               : usmpy_array_from_buffer(state, object);
+    static const usmpy_name own[] = {USMPY___array__, USMPY___array_interface__, USMPY___array_struct__};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        PyObject *attribute = usmpy_attribute(state, object, own[i]);
+        Py_XDECREF(attribute);
+        if (attribute != NULL || PyErr_Occurred()) {
+            return attribute != NULL ? 1 : -1;
+        }
+    }
+    return 0;
 }
 
 /* Through the protocols that share memory. NULL with an exception that is final, or without one. */
@@ -93,7 +95,7 @@ static PyObject *share(usmpy_state *state, PyObject *object, PyObject **first)
     if (array != NULL || (PyErr_Occurred() && !refused(first))) {
         return array;
     }
-    array = from_buffer(state, object, numpy);
+    array = PyObject_CheckBuffer(object) ? usmpy_array_from_buffer(state, object) : NULL;
     if (array != NULL || (PyErr_Occurred() && !refused(first))) {
         return array;
     }
@@ -141,7 +143,11 @@ PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
         Py_XDECREF(first);
         return array;
     }
-    int reads = numpy_reads(state, object);
+    /* NumPy names the elements of a buffer that was refused. */
+    int reads = first != NULL && PyObject_CheckBuffer(object) ? 1 : numpy_reads(state, object);
+    if (reads < 0 && first != NULL && refused(&first)) {
+        reads = 0;
+    }
     if (reads <= 0) {
         return tell(first);
     }

@@ -2,6 +2,7 @@
 #include "creation.h"
 #include "docstrings.h"
 #include "py/args.h"
+#include "py/errors.h"
 #include "py/exchange/dlpack.h"
 #include "py/exchange/stream.h"
 #include "py/objects/placement.h"
@@ -102,6 +103,29 @@ static PyObject *from_array(usmpy_state *state, usmpy_array *array, PyObject *ob
     return result;
 }
 
+/* With the exception of the object that copy=False has met: what is to be left out, if that helps. NULL. */
+static PyObject *refuse_sharing(usmpy_state *state, PyObject *object)
+{
+    PyObject *type, *value, *traceback;
+    if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError)) {
+        return NULL;
+    }
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *array = usmpy_import_any(state, object);
+    if (array != NULL) {
+        Py_DECREF(array);
+        PyErr_SetString(
+            PyExc_ValueError,
+            "copy=False, but the elements of obj can only be copied; leave copy out to get a copy");
+        usmpy_set_cause(Py_NewRef(value));
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return NULL;
+}
+
 /* arguments: obj, dtype, device, queue, usm_type, copy, order. */
 static PyObject *asarray(usmpy_state *state, PyObject *const *arguments)
 {
@@ -116,8 +140,11 @@ static PyObject *asarray(usmpy_state *state, PyObject *const *arguments)
     request.order = (char)order;
     PyObject *array =
         request.copy == 0 ? usmpy_import_shared(state, arguments[0]) : usmpy_import_any(state, arguments[0]);
+    if (array == NULL && PyErr_Occurred()) {
+        return request.copy == 0 ? refuse_sharing(state, arguments[0]) : NULL;
+    }
     if (array == NULL) {
-        return PyErr_Occurred() ? NULL : from_nested(state, arguments[0], &request);
+        return from_nested(state, arguments[0], &request);
     }
     PyObject *result = from_array(state, (usmpy_array *)array, arguments[0], &request);
     Py_DECREF(array);

@@ -2,6 +2,7 @@
 #include "docstrings.h"
 #include "manipulation.h"
 #include "py/args.h"
+#include "py/arrays/hints.h"
 #include "py/objects/placement.h"
 
 int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *function, const char *list,
@@ -21,11 +22,9 @@ int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *funct
     for (Py_ssize_t i = 0; i < joined->n; i++) {
         PyObject *item = PyTuple_GET_ITEM(joined->items, i);
         if (!usmpy_is_array(state, item)) {
-            PyErr_Format(
-                PyExc_TypeError,
-                "%s(): %s[%zd] is %s %s; USMArrays are allowed: asarray(%s[%zd], device=...) makes one "
-                "on the queue of the others, and asnumpy() of those makes arrays of NumPy",
-                function, list, i, USMPY_A(item), list, i);
+            char name[60];
+            PyOS_snprintf(name, sizeof name, "%s[%zd]", list, i);
+            usmpy_refuse_operand(function, name, item, "USMArrays are");
             break;
         }
         if (usmpy_check_unpacked((usmpy_array *)item, function) < 0) {

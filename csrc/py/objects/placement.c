@@ -302,7 +302,7 @@ static PyObject *long_double_of(PyObject *value)
         return NULL;
     }
     long double parts[2];
-    const char *format = view.format + strspn(view.format, "@=<");
+    const char *format = view.format == NULL ? "B" : view.format + strspn(view.format, "@=<");
     if (view.ndim == 0 && view.len <= (Py_ssize_t)sizeof parts) {
         memcpy(parts, view.buf, (size_t)view.len);
         number = strcmp(format, "g") == 0    ? PyFloat_FromDouble((double)parts[0])
@@ -313,14 +313,18 @@ static PyObject *long_double_of(PyObject *value)
     return number;
 }
 
-/* usmpy_host_scalar() for a value that may be importable as an array of 0 dimensions. */
-static int item_of(usmpy_state *state, PyObject *value, PyObject **scalar)
+/*
+ * usmpy_host_value() for a value that may be importable as an array of 0 dimensions; NO_ARRAY where it is no
+ * array at all.
+ */
+enum { NO_ARRAY = 2 };
+static int item_of(usmpy_state *state, PyObject *value, PyObject **scalar, usm_dtype *dtype)
 {
     PyObject *array = usmpy_import_any(state, value);
     if (array == NULL) {
         PyObject *type, *error, *traceback;
         if (!PyErr_Occurred()) {
-            return 0;
+            return NO_ARRAY;
         }
         PyErr_Fetch(&type, &error, &traceback);
         *scalar = long_double_of(value);
@@ -328,19 +332,65 @@ static int item_of(usmpy_state *state, PyObject *value, PyObject **scalar)
             PyErr_Restore(type, error, traceback);
             return -1;
         }
+        *dtype = PyComplex_Check(*scalar) ? USM_COMPLEX128 : USM_FLOAT64;
         Py_DECREF(type);
         Py_XDECREF(error);
         Py_XDECREF(traceback);
         return 1;
     }
-    *scalar = PyObject_CallMethod(array, "item", NULL);
+    bool is_number = ((usmpy_array *)array)->ndim == 0;
+    if (is_number && ((usmpy_array *)array)->dtype < USM_COMPUTED_DTYPES) {
+        *dtype = (usm_dtype)((usmpy_array *)array)->dtype;
+        *scalar = PyObject_CallMethod(array, "item", NULL);
+    } else {
+        *scalar = is_number ? PyNumber_Float(value) : NULL; /* of a type that is only stored here */
+    }
     Py_DECREF(array);
-    return *scalar == NULL ? -1 : 1;
+    return *scalar != NULL ? 1 : is_number ? -1 : 0;
+}
+
+/* Objects without `ndim`: those of 0 dimensions by any protocol, and those with __index__ alone. */
+static int bare_number(usmpy_state *state, PyObject *value, PyObject **scalar, usm_dtype *dtype)
+{
+    if (PySequence_Check(value) || PyUnicode_Check(value)) {
+        return 0;
+    }
+    *scalar = NULL;
+    int found = item_of(state, value, scalar, dtype);
+    if (found == NO_ARRAY && PyIndex_Check(value)) {
+        *scalar = PyNumber_Index(value);
+        return *scalar == NULL ? -1 : 1;
+    }
+    return found == NO_ARRAY ? 0 : found;
+}
+
+/* NumPy's float64 and complex128 are Python numbers, too. */
+static usm_dtype dtype_of_number(usmpy_state *state, PyObject *value)
+{
+    usmpy_type_entry entry;
+    const usmpy_type_entry *known = usmpy_type_lookup(state, Py_TYPE(value), &entry);
+    if (known == NULL) {
+        PyErr_Clear();
+    }
+    return known == NULL || known->numpy != USMPY_NUMPY_SCALAR ? USM_NO_DTYPE
+           : PyFloat_Check(value)                              ? USM_FLOAT64
+           : PyComplex_Check(value)                            ? USM_COMPLEX128
+                                                               : USM_NO_DTYPE;
 }
 
 int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar)
 {
+    usm_dtype dtype;
+    return usmpy_host_value(state, value, scalar, &dtype);
+}
+
+int usmpy_host_value(usmpy_state *state, PyObject *value, PyObject **scalar, usm_dtype *dtype)
+{
+    *dtype = USM_NO_DTYPE;
     if (PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value)) {
+        bool exact = PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value) ||
+                     PyComplex_CheckExact(value);
+        *dtype = exact ? USM_NO_DTYPE : dtype_of_number(state, value);
         *scalar = Py_NewRef(value);
         return 1;
     }
@@ -353,14 +403,15 @@ int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar)
             return -1;
         }
         PyErr_Clear();
-        return usmpy_is_number_in_memory(value) ? item_of(state, value, scalar) : 0;
+        return bare_number(state, value, scalar, dtype);
     }
     int is_zero = PyLong_Check(ndim) && PyLong_AsLong(ndim) == 0;
     Py_DECREF(ndim);
     if (!is_zero || PyErr_Occurred()) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    return item_of(state, value, scalar);
+    int found = item_of(state, value, scalar, dtype);
+    return found == NO_ARRAY ? 0 : found;
 }
 
 PyObject *usmpy_operand(usmpy_state *state, PyObject *value, PyObject *queue)

@@ -27,6 +27,7 @@ static int open_buffer(PyObject *object, bool writes, const char *parameter, end
 {
     Py_buffer view;
     if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) < 0) {
+        usmpy_chain_foreign("the buffer", object);
         return -1;
     }
     bool read_only = writes && view.readonly;
@@ -69,7 +70,10 @@ static int open_end(usmpy_state *state, PyObject *object, bool writes, const cha
     }
     if (!PyObject_CheckBuffer(object)) {
         usmpy_wrong_type(parameter, object,
-                         "a contiguous USMArray or an object with the buffer protocol is allowed");
+                         writes ? "a contiguous USMArray or an object with the buffer protocol is allowed "
+                                  "(from_dlpack() makes a USMArray over the memory of other arrays)"
+                                : "a contiguous USMArray or an object with the buffer protocol is allowed "
+                                  "(asarray() makes a USMArray)");
         return -1;
     }
     return open_buffer(object, writes, parameter, end, keeps);
