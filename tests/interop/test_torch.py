@@ -105,7 +105,7 @@ def test_tensors_that_require_grad_are_refused_as_torch_does(name):
             with pytest.raises(BufferError, match=r"requires grad.*x\.detach\(\)"):
                 take(tensor)
     for take in share:
-        with torch.no_grad(), pytest.raises((BufferError, ValueError), match="requires grad|leave copy out"):
+        with torch.no_grad(), pytest.raises((BufferError, ValueError), match=r"requires grad|leave copy out"):
             take(tensor)
     with torch.no_grad():  # NumPy reads it there, too
         np.testing.assert_array_equal(usmpy.asarray(tensor).asnumpy(), np.asarray(tensor))

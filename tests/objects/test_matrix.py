@@ -7,6 +7,7 @@ wrong: the list can only shrink. As a program, this file says what is wrong, and
     python tests/objects/test_matrix.py 'pandas *' 'x *'    what is wrong of these objects at these entries
     python tests/objects/test_matrix.py --write             takes the cells that are right off the list
     python tests/objects/test_matrix.py --write --grow      also lists cells that have become wrong
+    python tests/objects/test_matrix.py --page              writes the table of docs/exchange.md
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import collections
 import fnmatch
 import functools
 import pathlib
+import re
 import sys
 import warnings
 from collections.abc import Iterable
@@ -24,12 +26,16 @@ if __name__ == "__main__":
     sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up]) for up in (1, 2)]  # tests, usmpy
 
 import libraries
+import numpy as np
 import pytest
 from backends import BACKENDS, ORDER, Absent, Backend
 from catalogue import CATALOGUE, Object, objects_of
 from entries import ENTRIES, Case, Wrong
 
 LIST = pathlib.Path(__file__).with_name("wrong.txt")
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "exchange.md"
+BEGIN, END = "<!-- objects: begin -->\n", "<!-- objects: end -->\n"
+TYPES = re.compile(r"\b(of )?(bool|u?int\d+|float\d+|complex\d+)\b")  # one name stands for all types
 HEAD = """\
 # Cells of the matrix that are wrong: object | entries | devices. A * stands for the rest of a name, for all
 # entries or for all devices. python tests/objects/test_matrix.py --write takes off what is right.
@@ -127,6 +133,49 @@ def test_each_line_names_objects_entries_and_devices(library):
         assert devices <= {"*", *ORDER}, pattern
 
 
+# -- the table of docs/exchange.md ------------------------------------------------------------------
+
+
+def row(library: str) -> str:
+    """What asarray reads of a library's objects, and what it refuses; `wrong.txt` has the exceptions."""
+    kinds: dict[bool, dict[str, None]] = {True: {}, False: {}}
+    for object in objects(library):
+        name = (
+            " ".join(TYPES.sub("", object.name.removeprefix(library)).split()).replace(" ,", ",").strip(" ,")
+        )
+        kinds[isinstance(object.meanings[0], np.ndarray)][name or "numbers"] = None
+    read, refused = ("; ".join(kinds[is_read]) or "none" for is_read in (True, False))
+    return f"| {library} | {read} | {refused} |"
+
+
+def table() -> dict[str, str]:
+    rows = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0].splitlines()[2:]
+    return {line.split(" | ")[0].strip("| "): line for line in rows}
+
+
+@pytest.mark.parametrize("library", [name for name in CATALOGUE if name != "protocols"])
+def test_the_page_lists_what_is_read_and_what_is_refused(library):
+    assert table()[library] == row(library), "python tests/objects/test_matrix.py --page writes it"
+
+
+def write_page() -> None:
+    rows = table()
+    for library in CATALOGUE:
+        try:
+            if library != "protocols" and objects_of(library):
+                rows[library] = row(library)
+        except ImportError:
+            print(f"{library} is not installed: its row stays")
+    lines = [
+        "| library | read as NumPy reads it | refused, with the call that works |",
+        "| --- | --- | --- |",
+    ]
+    lines += [rows[library] for library in CATALOGUE if library in rows]
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    made = "".join(f"{line}\n" for line in lines)
+    PAGE.write_text(f"{before}{BEGIN}{made}{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
 # -- the program ------------------------------------------------------------------------------------
 
 
@@ -162,10 +211,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--write", action="store_true", help="write wrong.txt")
+    parser.add_argument("--page", action="store_true", help="write the table of docs/exchange.md")
     parser.add_argument("--grow", action="store_true", help="with cells that are not yet in it")
     parser.add_argument("objects", nargs="?", default="*", help="a pattern of names")
     parser.add_argument("entries", nargs="?", default="*", help="a pattern of names")
     arguments = parser.parse_args()
+    if arguments.page:
+        write_page()
+        return
     devices = []
     for backend in DEVICES:
         try:
