@@ -16,7 +16,7 @@ def _checked(x: object, function: str, parameter: str = "x") -> USMArray:
     if not isinstance(x, _core.USMArray):
         raise TypeError(
             f"{function}(): {parameter} is a {type(x).__name__}; a USMArray is allowed "
-            f"(asarray({parameter}, device=...) makes a USMArray)"
+            f"(asarray({parameter}, device=...) makes a USMArray, and asnumpy() an array of NumPy)"
         )
     return x
 

@@ -137,8 +137,6 @@ def read(obj: Any, refusal: Exception | None) -> Any:
             raise refusal from None
         raise BufferError(failure("numpy.asarray", obj, error)) from error
     dtype = array.dtype
-    if dtype.kind == "O" and refusal is not None and array.ndim == 0 and array.item() is obj:
-        raise refusal  # NumPy has wrapped the object itself, such as a released buffer
     if not _is_known(dtype):
         message = f"obj is a {_named(obj)}, which NumPy reads as {_words(obj, array)}"
         raise (TypeError if refusal is None else type(refusal))(message) from refusal

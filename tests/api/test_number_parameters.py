@@ -362,7 +362,7 @@ def counts():
 def test_counts(name, call):
     expected = seen(call(1))
     for scalar in scalars(1):
-        if hasattr(scalar, "__index__"):
+        if hasattr(scalar, "__index__") or name == "USMArray.__getitem__.key":
             assert seen(call(scalar)) == expected, repr(scalar)
         else:
             with pytest.raises((TypeError, IndexError)):

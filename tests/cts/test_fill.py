@@ -141,8 +141,8 @@ def test_elements_that_no_dtype_describes(queue, dtype):
 
 
 def test_an_exporter_that_fails(queue):
-    """The exporter's own exception: the object is contiguous and writable."""
-    with pytest.raises(ValueError, match="dtype 'M'"):
+    """The exporter's own exception is the cause: the object is contiguous and writable."""
+    with pytest.raises(BufferError, match="dtype 'M'"):
         queue.fill(np.zeros(3, "M8[s]"), 1)
 
 

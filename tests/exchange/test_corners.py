@@ -175,7 +175,7 @@ def test_s13_length_one_has_stride_one_and_any_stride_is_taken_there():
     assert usmpy.asarray(a).shape == (1, 2)
     odd = np.ndarray((2, 2), "f4", odd, strides=(3, 4))
     for share in (usmpy.from_dlpack, lambda x: usmpy.asarray(x, copy=False)):
-        with pytest.raises(BufferError):
+        with pytest.raises((BufferError, ValueError), match=r"multiple|leave copy out"):
             share(odd)
     assert usmpy.asarray(odd).tolist() == odd.tolist()
 

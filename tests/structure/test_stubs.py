@@ -40,6 +40,7 @@ TESTING_ONLY = {
     "_fault_entries",
     "_kernel_launches",
     "_kernel_sources",
+    "_forget_reports",
     "_live_counts",
 }
 

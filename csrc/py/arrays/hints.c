@@ -25,7 +25,7 @@ void *usmpy_refuse_operand(const char *function, const char *name, PyObject *obj
     bool makes = usmpy_has_elements(object);
     return PyErr_Format(PyExc_TypeError, "%s(): %s is %s %s; %s allowed%s%s%s", function, name,
                         USMPY_A(object), allowed, makes ? " (asarray(" : "", makes ? name : "",
-                        makes ? ", device=...) makes a USMArray)" : "");
+                        makes ? ", device=...) makes a USMArray, and asnumpy() an array of NumPy)" : "");
 }
 
 /* Whether the class has arithmetic, and may take a USMArray on its left. */

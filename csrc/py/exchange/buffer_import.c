@@ -43,12 +43,20 @@ usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, 
 {
     usm_dtype dtype = usmpy_dtype_of_format(view->format, view->itemsize);
     if (dtype == USM_NO_DTYPE || usm_dtype_table[dtype].itemsize != view->itemsize) {
-        PyErr_Format(
+        const char *format = view->format == NULL ? "B" : view->format;
+        bool swapped = *format == '>' || *format == '!', wide = strpbrk(format, "gwu") != NULL;
+        return (usmpy_array *)PyErr_Format(
             PyExc_BufferError,
-            "the buffer has format '%s' and item size %zd; bool, integers, float16 to float64 and complex "
-            "numbers in native byte order are allowed",
-            view->format == NULL ? "B" : view->format, view->itemsize);
-        return NULL;
+            "the buffer has format '%.100s' and item size %zd; bool, integers, float16 to float64 and complex "
+            "numbers in native byte order are allowed: numpy.asarray(obj)%s%.20s%s",
+            format, view->itemsize,
+            swapped ? ".astype(\"="
+            : wide  ? ".astype(\"float64"
+                    : ".view(\"uint8",
+            swapped ? format + 1 : "",
+            swapped ? "\") has that"
+            : wide  ? "\") has numbers that it stands for"
+                    : "\") has its bytes");
     }
     if (view->ndim < 0 || view->ndim > USM_MAX_NDIM || (view->suboffsets != NULL && view->ndim > 0)) {
         PyErr_Format(PyExc_BufferError,
@@ -76,9 +84,11 @@ usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, 
         if (view->strides[i] % view->itemsize == 0) {
             strides[i] = view->strides[i] / view->itemsize;
         } else if (shape[i] > 1) {
-            PyErr_Format(PyExc_BufferError,
-                         "the buffer's stride of %zd bytes in axis %d is not a multiple of the item size %zd",
-                         view->strides[i], i, view->itemsize);
+            PyErr_Format(
+                PyExc_BufferError,
+                "the buffer's stride of %zd bytes in axis %d is not a multiple of the item size %zd; "
+                "numpy.array(obj) copies it",
+                view->strides[i], i, view->itemsize);
             Py_DECREF(array);
             return NULL;
         }

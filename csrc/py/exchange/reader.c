@@ -143,8 +143,7 @@ PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
         Py_XDECREF(first);
         return array;
     }
-    /* NumPy names the elements of a buffer that was refused. */
-    int reads = first != NULL && PyObject_CheckBuffer(object) ? 1 : numpy_reads(state, object);
+    int reads = numpy_reads(state, object);
     if (reads < 0 && first != NULL && refused(&first)) {
         reads = 0;
     }

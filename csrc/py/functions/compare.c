@@ -94,7 +94,8 @@ PyObject *usmpy_array_richcompare(PyObject *self, PyObject *other, int op)
         return compare(state, (usm_relation)op, (PyObject *[]){self, other}, &anywhere);
     }
     PyObject *number = NULL;
-    int found = PyUnicode_Check(other) ? 0 : usmpy_host_scalar(state, other, &number);
+    usm_dtype dtype;
+    int found = PyUnicode_Check(other) ? 0 : usmpy_host_value(state, other, &number, &dtype);
     if (found > 0) {
         PyObject *result = compare(state, (usm_relation)op, (PyObject *[]){self, number}, &anywhere);
         Py_DECREF(number);

@@ -228,10 +228,11 @@ PyMethodDef usmpy_operation_functions[] = {USM_OPERATION_TABLE(ROW) USMPY_ROW(ex
 static int is_operand(usmpy_state *state, PyObject *object)
 {
     PyObject *number = NULL;
+    usm_dtype dtype;
     if (usmpy_is_array(state, object) || PyLong_Check(object) || PyFloat_Check(object)) {
         return 1;
     }
-    int found = PyUnicode_Check(object) ? 0 : usmpy_host_scalar(state, object, &number);
+    int found = PyUnicode_Check(object) ? 0 : usmpy_host_value(state, object, &number, &dtype);
     Py_XDECREF(number);
     return found;
 }

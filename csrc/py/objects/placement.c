@@ -349,19 +349,26 @@ static int item_of(usmpy_state *state, PyObject *value, PyObject **scalar, usm_d
     return *scalar != NULL ? 1 : is_number ? -1 : 0;
 }
 
-/* Objects without `ndim`: those of 0 dimensions by any protocol, and those with __index__ alone. */
+/*
+ * Objects without `ndim`: those of 0 dimensions by a protocol that has such, and those with __index__ alone.
+ */
 static int bare_number(usmpy_state *state, PyObject *value, PyObject **scalar, usm_dtype *dtype)
 {
+    static const char *const protocols[] = {"__dlpack__", "__array__", "__array_interface__",
+                                            "__array_struct__"};
     if (PySequence_Check(value) || PyUnicode_Check(value)) {
         return 0;
     }
-    *scalar = NULL;
-    int found = item_of(state, value, scalar, dtype);
-    if (found == NO_ARRAY && PyIndex_Check(value)) {
+    for (size_t i = 0; i < sizeof protocols / sizeof protocols[0]; i++) {
+        if (PyObject_HasAttrString(value, protocols[i])) {
+            return item_of(state, value, scalar, dtype);
+        }
+    }
+    if (PyIndex_Check(value)) {
         *scalar = PyNumber_Index(value);
         return *scalar == NULL ? -1 : 1;
     }
-    return found == NO_ARRAY ? 0 : found;
+    return 0;
 }
 
 /* NumPy's float64 and complex128 are Python numbers, too. */
@@ -378,13 +385,8 @@ static usm_dtype dtype_of_number(usmpy_state *state, PyObject *value)
                                                                : USM_NO_DTYPE;
 }
 
-int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar)
-{
-    usm_dtype dtype;
-    return usmpy_host_value(state, value, scalar, &dtype);
-}
-
-int usmpy_host_value(usmpy_state *state, PyObject *value, PyObject **scalar, usm_dtype *dtype)
+/* `bare`: also an object without `ndim`, which has to be read to know. */
+static int read_value(usmpy_state *state, PyObject *value, bool bare, PyObject **scalar, usm_dtype *dtype)
 {
     *dtype = USM_NO_DTYPE;
     if (PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value)) {
@@ -403,7 +405,11 @@ int usmpy_host_value(usmpy_state *state, PyObject *value, PyObject **scalar, usm
             return -1;
         }
         PyErr_Clear();
-        return bare_number(state, value, scalar, dtype);
+        bool stored = usmpy_is_number_in_memory(value);
+        int found = stored ? item_of(state, value, scalar, dtype)
+                    : bare ? bare_number(state, value, scalar, dtype)
+                           : 0;
+        return found == NO_ARRAY ? 0 : found;
     }
     int is_zero = PyLong_Check(ndim) && PyLong_AsLong(ndim) == 0;
     Py_DECREF(ndim);
@@ -412,6 +418,17 @@ int usmpy_host_value(usmpy_state *state, PyObject *value, PyObject **scalar, usm
     }
     int found = item_of(state, value, scalar, dtype);
     return found == NO_ARRAY ? 0 : found;
+}
+
+int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar)
+{
+    usm_dtype dtype;
+    return read_value(state, value, false, scalar, &dtype);
+}
+
+int usmpy_host_value(usmpy_state *state, PyObject *value, PyObject **scalar, usm_dtype *dtype)
+{
+    return read_value(state, value, true, scalar, dtype);
 }
 
 PyObject *usmpy_operand(usmpy_state *state, PyObject *value, PyObject *queue)
@@ -544,7 +561,8 @@ static PyObject *number(PyObject *module, PyObject *value)
 {
     PyObject *result = NULL;
     usmpy_state *state = usmpy_state_of_module(module);
-    int found = usmpy_is_array(state, value) ? 0 : usmpy_host_scalar(state, value, &result);
+    usm_dtype dtype;
+    int found = usmpy_is_array(state, value) ? 0 : usmpy_host_value(state, value, &result, &dtype);
     return found == 0 ? Py_NewRef(Py_None) : result;
 }
 

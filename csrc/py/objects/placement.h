@@ -34,7 +34,10 @@ PyObject *usmpy_operand(usmpy_state *state, PyObject *value, PyObject *queue);
  * new reference; 0 for anything else; -1 with an exception.
  */
 int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar);
-/* The same, with the dtype of another library's value; USM_NO_DTYPE for Python's numbers. */
+/*
+ * The same for operands, with the dtype of another library's value; USM_NO_DTYPE for Python's numbers. Also
+ * reads an object whose `ndim` does not say what it is.
+ */
 int usmpy_host_value(usmpy_state *state, PyObject *value, PyObject **scalar, usm_dtype *dtype);
 /* Whether it is a buffer of 0 dimensions: numbers of ctypes, which have no ndim, and of NumPy. */
 bool usmpy_is_number_in_memory(PyObject *value);
