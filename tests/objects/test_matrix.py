@@ -140,10 +140,13 @@ def row(library: str) -> str:
     """What asarray reads of a library's objects, and what it refuses; `wrong.txt` has the exceptions."""
     kinds: dict[bool, dict[str, None]] = {True: {}, False: {}}
     for object in objects(library):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of numpy.matrix
+            is_read = isinstance(object.meanings[0], np.ndarray)
         name = (
             " ".join(TYPES.sub("", object.name.removeprefix(library)).split()).replace(" ,", ",").strip(" ,")
         )
-        kinds[isinstance(object.meanings[0], np.ndarray)][name or "numbers"] = None
+        kinds[is_read][name or "numbers"] = None
     read, refused = ("; ".join(kinds[is_read]) or "none" for is_read in (True, False))
     return f"| {library} | {read} | {refused} |"
 
