@@ -32,10 +32,12 @@ PACKAGES = [
     "astropy",
     "awkward",
     "h5py",
+    "mlx[cpu]",
     "polars",
     "pyarrow>=18",
     "scipy",
     "sparse",
+    "tinygrad",
     "xarray",
     "zarr>=3",
 ]

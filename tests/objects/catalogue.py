@@ -715,6 +715,25 @@ def astropy() -> Iterator[tuple]:
 
 
 @library
+def mlx() -> Iterator[tuple]:
+    mx = importlib.import_module("mlx.core")
+    for dtype in PLAIN:
+        if dtype not in ("float64", "complex128"):  # on GPUs alone, or nowhere
+            yield f"array {dtype}", lambda dtype=dtype: mx.array(small((2, 3), dtype))
+    yield "0-d", lambda: mx.array(1.5)
+    yield "empty", lambda: mx.zeros((0, 3))
+    yield "lazy", lambda: mx.array([1.0, 2.0]) * 2
+    yield "bfloat16", lambda: mx.array([1.0, 2.0], dtype=mx.bfloat16), small(2, ml_dtypes.bfloat16)
+
+
+@library
+def tinygrad() -> Iterator[tuple]:
+    tensor = importlib.import_module("tinygrad").Tensor
+    yield "Tensor", lambda: tensor([1.0, 2.0], device="PYTHON"), Refused(r"numpy\(\)")
+    yield "Tensor 0-d", lambda: tensor(1.0, device="PYTHON"), Refused(r"numpy\(\)")
+
+
+@library
 def pyopencl() -> Iterator[tuple]:
     cl = importlib.import_module("pyopencl")
     arrays = importlib.import_module("pyopencl.array")
