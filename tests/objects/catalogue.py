@@ -186,6 +186,15 @@ class _Pair(ctypes.Structure):
     _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_float))
 
 
+class _Packed(ctypes.Structure):  # its buffer has the format 'B', as has that of a union
+    _pack_ = 1
+    _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_float))
+
+
+class _Union(ctypes.Union):
+    _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_float))
+
+
 @library
 def python() -> Iterator[tuple]:
     u1 = lambda *values: np.array(values, "uint8")  # noqa: E731
@@ -272,6 +281,10 @@ def python() -> Iterator[tuple]:
     yield "ctypes array 2-d", lambda: ((ctypes.c_int * 2) * 2)((1, 2), (3, 4))
     yield "ctypes Structure", lambda: _Pair(1, 2.0), Refused(r"view\(|asarray\(")
     yield "ctypes array of Structure", lambda: (_Pair * 2)(), Refused(r"view\(|asarray\(")
+    for kind in _Packed, _Union:
+        name = f"ctypes {kind.__name__[1:].lower()}"
+        yield name, kind, Refused(r"view\(|asarray\(")
+        yield f"{name} array", lambda kind=kind: (kind * 2)(), Refused(r"view\(|asarray\(")
     yield "ctypes pointer", lambda: ctypes.pointer(ctypes.c_int(3)), NOTHING
     yield (
         "ctypes c_char array",

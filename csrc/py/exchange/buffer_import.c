@@ -8,6 +8,18 @@
 
 #include <string.h>
 
+/* The bytes of an element of one format code whose size is the same everywhere; 0 for any other code. */
+static Py_ssize_t letter_size(char letter)
+{
+    static const char *const letters[] = {"?bB", "hHe", "iIf", "qQd"}; /* of 1, 2, 4 and 8 bytes */
+    for (int i = 0; i < 4; i++) {
+        if (strchr(letters[i], letter) != NULL) {
+            return 1 << i;
+        }
+    }
+    return 0;
+}
+
 /*
  * The dtype of one format code of the struct module, in native or little-endian order; USM_NO_DTYPE for any
  * other format.
@@ -27,6 +39,9 @@ usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
         return USM_NO_DTYPE;
     }
     uint8_t bits = itemsize >= 1 && itemsize <= 8 ? (uint8_t)(8 * itemsize) : 0;
+    if (strchr("lLnN", format[0]) == NULL && itemsize != letter_size(format[0])) {
+        return USM_NO_DTYPE; /* ctypes describes unions and packed structures as 'B' of any size */
+    }
     if (strchr("bhilqn", format[0]) != NULL) {
         return usm_dtype_from_dlpack(kDLInt, bits); /* the item size decides what 'l' means */
     }
@@ -36,7 +51,7 @@ usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
     if (strchr("efd", format[0]) != NULL) {
         return usm_dtype_from_dlpack(kDLFloat, bits);
     }
-    return format[0] == '?' && itemsize == 1 ? USM_BOOL : USM_NO_DTYPE;
+    return format[0] == '?' ? USM_BOOL : USM_NO_DTYPE;
 }
 
 usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, usm_kind kind, usm_keep *keep)
@@ -48,8 +63,8 @@ usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, 
         return (usmpy_array *)PyErr_Format(
             PyExc_BufferError,
             "the buffer has format '%.100s' and item size %zd; bool, integers, float16 to float64 and complex "
-            "numbers in native byte order are allowed: numpy.asarray(obj)%s%.20s%s",
-            format, view->itemsize,
+            "numbers in native byte order are allowed: numpy.%s(obj)%s%.20s%s",
+            format, view->itemsize, swapped || wide ? "asarray" : "ascontiguousarray",
             swapped ? ".astype(\"="
             : wide  ? ".astype(\"float64"
                     : ".view(\"uint8",
