@@ -25,10 +25,14 @@ _WAYS = {
 }
 
 
+def _package(obj: object) -> str:
+    return str(type(obj).__module__).split(".")[0]  # a class may have anything there
+
+
 def _named(obj: object) -> str:
-    kind = type(obj)
-    module = "" if kind.__module__ in ("builtins", "__main__") else kind.__module__.split(".")[0] + "."
-    return f"{module}{kind.__qualname__}"[:_MOST]
+    package = _package(obj)
+    module = "" if package in ("builtins", "__main__") else f"{package}."
+    return f"{module}{type(obj).__qualname__}"[:_MOST]
 
 
 def _first_line(error: BaseException) -> str:
@@ -65,7 +69,7 @@ def failure(what: str, obj: Any, error: BaseException) -> str:
 
 def _numpy_reads(obj: Any) -> bool:
     """Whether it is an array or scalar of NumPy with elements that arrays here have."""
-    if type(obj).__module__.split(".")[0] not in ("numpy", "ml_dtypes"):
+    if _package(obj) not in ("numpy", "ml_dtypes"):
         return False
     import numpy as np
 

@@ -116,9 +116,11 @@ PyObject *usmpy_tuple_of(PyObject *iterable)
     if (PyList_CheckExact(iterable)) {
         return PyList_AsTuple(iterable);
     }
-    PyObject *iterator = PyObject_GetIter(iterable);
+    /* __getitem__ alone need not end. */
+    int ends = Py_TYPE(iterable)->tp_iter != NULL ? 1 : usmpy_has_length(iterable);
+    PyObject *iterator = ends > 0 ? PyObject_GetIter(iterable) : NULL;
     if (iterator == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+        if (ends > 0 && PyErr_ExceptionMatches(PyExc_TypeError)) {
             PyErr_Clear();
         }
         return NULL;

@@ -11,6 +11,7 @@ import collections
 import ctypes
 import dataclasses
 import decimal
+import enum
 import fractions
 import functools
 import importlib
@@ -413,6 +414,8 @@ def protocols() -> Iterator[tuple]:
     )
     yield "__len__ and __getitem__", lambda: _thing(**_sequence(7, 8)), np.array([7, 8])
     yield "__len__ and __getitem__, empty", lambda: _thing(**_sequence()), np.array([])
+    yield "class of items", lambda: enum.IntEnum("Count", "ONE TWO"), NOTHING
+    yield "__module__ no str", lambda: _thing(__module__=7), NOTHING
     yield "__len__ alone", lambda: _thing(__len__=lambda self: 2), Refused("")
     yield "__getitem__ alone", lambda: _thing(__getitem__=lambda self, i: [7, 8][i]), Refused("")
     yield (

@@ -19,7 +19,7 @@ static int is_sequence(usmpy_state *state, PyObject *object)
     if (PyList_Check(object) || PyTuple_Check(object)) {
         return 1;
     }
-    if (PyUnicode_Check(object) || PyBytes_Check(object)) {
+    if (PyUnicode_Check(object) || PyBytes_Check(object) || PyType_Check(object)) { /* such as an enum */
         return 0;
     }
     int sequence = usmpy_has_length(object);
