@@ -30,10 +30,11 @@ def _axis_of(x: USMArray, axis: SupportsIndex) -> int:
     try:
         return range(x.ndim)[axis]
     except TypeError:
-        raise TypeError(f"axis is {axis!r}; an int is allowed") from None
+        raise TypeError(f"axis is {axis!r:.100}; an int is allowed") from None
     except IndexError:
         raise AxisError(
-            f"axis is {axis!r}; the array has {x.ndim} dimensions, so {-x.ndim} to {x.ndim - 1} are allowed"
+            f"axis is {axis!r:.100}; the array has {x.ndim} dimensions, so {-x.ndim} to {x.ndim - 1} are "
+            "allowed"
         ) from None
 
 

@@ -201,7 +201,7 @@ def _cast(name: str, inputs: Any, dtype: Any, casting: Any) -> Any:
     """The inputs in the type that `dtype` of a ufunc asks to compute in."""
     for value in inputs:
         if isinstance(value, USMArray) and not np.can_cast(value.dtype.dtype, dtype.dtype, casting):
-            raise TypeError(f"numpy.{name}: casting {casting!r} does not allow {value.dtype} to {dtype}")
+            raise TypeError(f"numpy.{name}: casting {casting!r:.100} does not allow {value.dtype} to {dtype}")
     return [typed(value, dtype) if isinstance(value, USMArray) else value for value in inputs]
 
 

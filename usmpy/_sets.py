@@ -111,7 +111,7 @@ def searchsorted(
     3
     """
     if side not in ("left", "right"):
-        raise ValueError(f"searchsorted(): side is {side!r}; 'left' or 'right' is allowed")
+        raise ValueError(f"searchsorted(): side is {side!r:.100}; 'left' or 'right' is allowed")
     row, values = _pair(_checked(x1, "searchsorted", "x1"), x2, "searchsorted")
     if row.ndim != 1:
         raise ValueError(f"searchsorted(): x1 has {row.ndim} dimensions; 1 is needed")

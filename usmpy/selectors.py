@@ -67,9 +67,11 @@ def _all_devices(backend: str | None = None) -> list[Device]:
 
 def _check_choice(value: object, allowed: tuple[str, ...], name: str) -> None:
     if value is not None and not isinstance(value, str):
-        raise TypeError(f"{name} is {value!r}; one of {', '.join(map(repr, allowed))} or None is allowed")
+        raise TypeError(f"{name} is {value!r:.40}; one of {', '.join(map(repr, allowed))} or None is allowed")
     if value is not None and value not in allowed:
-        raise ValueError(f"{name} is {value!r}; one of {', '.join(map(repr, allowed))} or None is allowed")
+        raise ValueError(
+            f"{name} is {value!r:.40}; one of {', '.join(map(repr, allowed))} or None is allowed"
+        )
 
 
 def get_devices(backend: str | None = None, device_type: str | None = None) -> list[Device]:
@@ -123,10 +125,10 @@ def is_backend(name: str) -> bool:
 
 def _malformed(selector: str, why: str, source: str) -> ValueError:
     return ValueError(
-        f"{source} is {selector!r}: {why}. A filter string has parts of 'backend:type:index' in this order, "
-        f"at least one of them: the backend is one of {', '.join(BACKENDS)}, and may have a word of its "
-        f"platform in brackets, as in 'opencl[intel]'; the type is one of {', '.join(DEVICE_TYPES)}; commas "
-        "separate alternatives"
+        f"{source} is {selector!r:.40}: {why}. A filter string has parts of 'backend:type:index' in this "
+        f"order, at least one of them: the backend is one of {', '.join(BACKENDS)}, and may have a word of "
+        f"its platform in brackets, as in 'opencl[intel]'; the type is one of {', '.join(DEVICE_TYPES)}; "
+        "commas separate alternatives"
     )
 
 
@@ -154,10 +156,12 @@ def _parse_filter(text: str, selector: str, source: str) -> _Filter:
             found.parts = [(int(k), int(units)) for k, units in re.findall(r"\.(\d+)@(\d+)", number[2])]
         else:
             raise _malformed(
-                selector, f"{word!r} is not a backend, type or index" if word else "a part is empty", source
+                selector,
+                f"{word!r:.20} is not a backend, type or index" if word else "a part is empty",
+                source,
             )
         if kind <= stage:
-            raise _malformed(selector, f"{word!r} is repeated or out of order", source)
+            raise _malformed(selector, f"{word!r:.20} is repeated or out of order", source)
         stage = kind
     return found
 
@@ -244,7 +248,7 @@ def select_device(selector: str, source: str = "selector") -> Device:
     if len(alternatives) == 1:
         raise _no_such(alternatives[0], source)
     reasons = "; ".join(str(_no_such(wanted, "alternative")) for wanted in alternatives)
-    raise DeviceNotFound(f"{source} is {selector!r}, but no alternative is available: {reasons}")
+    raise DeviceNotFound(f"{source} is {selector!r:.100}, but no alternative is available: {reasons}")
 
 
 def _aspects(words: str | Iterable[str], name: str, checker: Device) -> list[str]:
@@ -252,11 +256,11 @@ def _aspects(words: str | Iterable[str], name: str, checker: Device) -> list[str
         found = [words] if isinstance(words, str) else list(words)
     except TypeError:
         raise TypeError(
-            f"{name} is {words!r}; an aspect such as 'fp64' or a sequence of them is allowed"
+            f"{name} is {words!r:.100}; an aspect such as 'fp64' or a sequence of them is allowed"
         ) from None
     for word in found:
         if not isinstance(word, str):
-            raise TypeError(f"{name} has {word!r}; names of aspects such as 'fp64' are allowed")
+            raise TypeError(f"{name} has {word!r:.20}; names of aspects such as 'fp64' are allowed")
         checker.has_aspect(word)  # its ValueError lists them
     return found
 
@@ -315,9 +319,9 @@ def _oneapi_matches(term: str, selector: str) -> list[Device]:
     name = "ONEAPI_DEVICE_SELECTOR"
     backend, colon, choices = (word.strip().lower() for word in term.partition(":"))
     if not colon or not choices:
-        raise ValueError(f"{name} is {selector!r}: {term!r} is not of the form 'backend:devices'")
+        raise ValueError(f"{name} is {selector!r:.100}: {term!r} is not of the form 'backend:devices'")
     if backend != "*" and backend not in _ONEAPI_BACKENDS and backend not in _ONEAPI_ABSENT:
-        raise ValueError(f"{name} is {selector!r}: {backend!r} is not a backend of it")
+        raise ValueError(f"{name} is {selector!r:.100}: {backend!r} is not a backend of it")
     if backend == "*":
         candidates = _all_devices()
     else:
@@ -332,7 +336,7 @@ def _oneapi_matches(term: str, selector: str) -> list[Device]:
         elif re.fullmatch(r"\d+", choice):
             found += candidates[int(choice) : int(choice) + 1]
         elif not re.fullmatch(r"(\d+|\*)(\.(\d+|\*)){1,2}", choice):  # sub-devices: never a default here
-            raise ValueError(f"{name} is {selector!r}: {choice!r} is not a type, a number or '*'")
+            raise ValueError(f"{name} is {selector!r:.100}: {choice!r} is not a type, a number or '*'")
     return found
 
 

@@ -207,7 +207,7 @@ int usmpy_bool(PyObject *argument, int otherwise, const char *function, const ch
         return otherwise;
     }
     if (!PyBool_Check(argument)) {
-        PyErr_Format(PyExc_TypeError, "%s(): %s is %R; True or False are allowed", function, parameter,
+        PyErr_Format(PyExc_TypeError, "%s(): %s is %.100R; True or False are allowed", function, parameter,
                      argument);
         return -1;
     }

@@ -7,7 +7,7 @@ static PyObject *items_of(PyObject *argument, const char *parameter, const char 
 {
     PyObject *items = usmpy_sequence_of(argument); /* an item's __index__ may change a list */
     if (items == NULL && !PyErr_Occurred()) {
-        PyErr_Format(PyExc_TypeError, "%s is %R; an int or a tuple, list or range of ints is allowed",
+        PyErr_Format(PyExc_TypeError, "%s is %.100R; an int or a tuple, list or range of ints is allowed",
                      parameter, argument);
     }
     if (items != NULL && PyTuple_GET_SIZE(items) > USM_MAX_NDIM) {
@@ -39,7 +39,7 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
             continue;
         }
         if (!PyIndex_Check(item)) {
-            PyErr_Format(PyExc_TypeError, "%s[%d] is %R; an int is allowed", parameter, i, item);
+            PyErr_Format(PyExc_TypeError, "%s[%d] is %.100R; an int is allowed", parameter, i, item);
             n = -1;
             break;
         }
@@ -55,7 +55,7 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
 int usmpy_parse_int(PyObject *argument, const char *parameter, int64_t *value)
 {
     if (!PyIndex_Check(argument)) {
-        PyErr_Format(PyExc_TypeError, "%s is %R; an int is allowed", parameter, argument);
+        PyErr_Format(PyExc_TypeError, "%s is %.100R; an int is allowed", parameter, argument);
         return -1;
     }
     *value = PyNumber_AsSsize_t(argument, NULL);
@@ -84,10 +84,10 @@ int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter)
     }
     PyObject *axis_error = usmpy_find_state()->axis_error;
     if (ndim == 0) {
-        PyErr_Format(axis_error, "%s is %R; an array of 0 dimensions has no axes", parameter, argument);
+        PyErr_Format(axis_error, "%s is %.100R; an array of 0 dimensions has no axes", parameter, argument);
     } else {
-        PyErr_Format(axis_error, "%s is %R; the array has %d dimension%s, so %d to %d are allowed", parameter,
-                     argument, ndim, usmpy_plural(ndim), -ndim, ndim - 1);
+        PyErr_Format(axis_error, "%s is %.100R; the array has %d dimension%s, so %d to %d are allowed",
+                     parameter, argument, ndim, usmpy_plural(ndim), -ndim, ndim - 1);
     }
     return -1;
 }
@@ -106,7 +106,7 @@ int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parame
         if (axes[i] < 0) {
             n = -1;
         } else if ((seen >> axes[i] & 1) != 0) {
-            PyErr_Format(PyExc_ValueError, "%s is %R; axis %d is repeated", parameter, items, axes[i]);
+            PyErr_Format(PyExc_ValueError, "%s is %.100R; axis %d is repeated", parameter, items, axes[i]);
             n = -1;
         } else {
             seen |= UINT64_C(1) << axes[i];
@@ -130,7 +130,7 @@ int usmpy_parse_order(PyObject *order, const char *allowed, char otherwise)
     bool column = strchr(allowed, 'A') != NULL, keep = strchr(allowed, 'K') != NULL;
     PyErr_Format(
         PyUnicode_Check(order) ? PyExc_ValueError : PyExc_TypeError,
-        "order is %R; 'C' (row-major)%s 'F' (column-major)%s%s is allowed", order, column ? "," : " or",
+        "order is %.100R; 'C' (row-major)%s 'F' (column-major)%s%s is allowed", order, column ? "," : " or",
         column && !keep ? " or 'A' ('F' for column-major arrays, else 'C')" : "",
         keep ? ", 'A' ('F' for column-major arrays, else 'C') or 'K' (axes in the array's own order)" : "");
     return -1;

@@ -93,7 +93,7 @@ static const flag *find_key(PyObject *key)
     }
     PyErr_Format(
         PyExc_KeyError,
-        "flags have no key %R; 'C', 'F', 'W', 'C_CONTIGUOUS', 'F_CONTIGUOUS', 'WRITABLE', 'CONTIGUOUS', 'FC', "
+        "flags have no key %.100R; 'C', 'F', 'W', 'C_CONTIGUOUS', 'F_CONTIGUOUS', 'WRITABLE', 'CONTIGUOUS', 'FC', "
         "'FNC' and 'FORC' are allowed",
         key);
     return NULL;

@@ -161,7 +161,7 @@ int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtyp
         usm_number_store(dtype, value.real, value.imag, element);
         return 0;
     }
-    PyErr_Format(PyExc_TypeError, "%R is not a number; bool, int, float and complex are allowed", scalar);
+    PyErr_Format(PyExc_TypeError, "%.100R is not a number; bool, int, float and complex are allowed", scalar);
     return -1;
 }
 

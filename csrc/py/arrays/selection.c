@@ -66,8 +66,8 @@ static int check_range(usmpy_state *state, usmpy_array *bad, const selection *s)
             PyObject *value = usmpy_read_integer(state, bad->queue, &element);
             if (value != NULL) {
                 PyErr_Format(PyExc_IndexError,
-                             "index %R in an index array is out of range for an axis of length %lld", value,
-                             (long long)usmpy_shape(s->view)[s->keys.axes[i]]);
+                             "index %.100R in an index array is out of range for an axis of length %lld",
+                             value, (long long)usmpy_shape(s->view)[s->keys.axes[i]]);
                 Py_DECREF(value);
             }
         }

@@ -232,7 +232,7 @@ PyObject *usmpy_array_format(PyObject *self, PyObject *specification)
     if (((usmpy_array *)self)->ndim != 0) {
         return PyErr_Format(
             PyExc_TypeError,
-            "format %R needs an array of 0 dimensions, and this one has %d; format x.item(), or the "
+            "format %.100R needs an array of 0 dimensions, and this one has %d; format x.item(), or the "
             "elements of x.asnumpy()",
             specification, ((usmpy_array *)self)->ndim);
     }

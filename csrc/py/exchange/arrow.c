@@ -73,8 +73,8 @@ static int check_request(PyObject *const *args, Py_ssize_t nargs, PyObject *kwna
         if (PyUnicode_CompareWithASCIIString(name, "requested_schema") == 0) {
             requested = value;
         } else if (value != Py_None) {
-            PyErr_Format(PyExc_NotImplementedError, "%s() got %U=%R; only None is supported", function, name,
-                         value);
+            PyErr_Format(PyExc_NotImplementedError, "%s() got %U=%.100R; only None is supported", function,
+                         name, value);
             return -1;
         }
     }
@@ -205,7 +205,7 @@ static PyObject *ask_pair(usmpy_state *state, PyObject *object, bool *on_device)
     if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 ||
         !PyCapsule_CheckExact(PyTuple_GET_ITEM(pair, 0)) ||
         !PyCapsule_CheckExact(PyTuple_GET_ITEM(pair, 1))) {
-        PyErr_Format(PyExc_TypeError, "%s.%s() returned %R; a tuple of two capsules is needed",
+        PyErr_Format(PyExc_TypeError, "%s.%s() returned %.100R; a tuple of two capsules is needed",
                      Py_TYPE(object)->tp_name, *on_device ? "__arrow_c_device_array__" : "__arrow_c_array__",
                      pair);
         Py_CLEAR(pair);

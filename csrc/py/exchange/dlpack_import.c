@@ -413,11 +413,11 @@ static PyObject *queue_of_device(usmpy_state *state, PyObject *device, DLDevice 
         return usmpy_home_queue(state, *named, NULL);
     }
     if (found > 0) {
-        PyErr_Format(PyExc_BufferError, "device is %R; no DLPack device has such a type or id", device);
+        PyErr_Format(PyExc_BufferError, "device is %.100R; no DLPack device has such a type or id", device);
     } else if (found == 0) {
         PyErr_Format(
             PyExc_TypeError,
-            "device is %R; a DLPack device is a pair of ints (device type, device id), such as (1, 0)",
+            "device is %.100R; a DLPack device is a pair of ints (device type, device id), such as (1, 0)",
             device);
     }
     return NULL;

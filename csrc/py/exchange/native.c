@@ -26,7 +26,7 @@ static const usm_backend *parse_backend(usmpy_state *state, PyObject *name)
     if (index < 0) {
         PyErr_Format(
             PyExc_ValueError,
-            "from_native(): backend is %R; 'opencl', 'level_zero' or 'cuda' is allowed (the host has no "
+            "from_native(): backend is %.100R; 'opencl', 'level_zero' or 'cuda' is allowed (the host has no "
             "native objects)",
             name);
         return NULL;
@@ -39,7 +39,8 @@ static const usm_backend *parse_backend(usmpy_state *state, PyObject *name)
     if (backend != NULL && !usm_backend_has_native(backend)) {
         PyErr_Format(
             PyExc_ValueError,
-            "from_native(): backend %R has no native objects: its queues are threads of this process", name);
+            "from_native(): backend %.100R has no native objects: its queues are threads of this process",
+            name);
         return NULL;
     }
     return backend;

@@ -49,8 +49,9 @@ static int convert_handle(PyObject *object, PyObject *number, usmpy_stream *out)
 {
     int found = number == Py_None ? 1 : usmpy_address_of(number, &out->handle);
     if (found == 0 || (found < 0 && PyErr_ExceptionMatches(PyExc_TypeError))) {
-        PyErr_Format(PyExc_TypeError, "the stream %R has the handle %R; an address, 0 or None is allowed",
-                     object, number);
+        PyErr_Format(PyExc_TypeError,
+                     "the stream %.100R has the handle %.100R; an address, 0 or None is allowed", object,
+                     number);
     }
     Py_DECREF(number);
     out->handle = out->handle == NULL ? USM_STREAM_LEGACY : out->handle;
@@ -70,10 +71,10 @@ static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
     PyObject *pair = PySequence_Check(info) && !PyUnicode_Check(info) ? PySequence_Tuple(info) : NULL;
     int found = -1;
     if (pair == NULL || PyTuple_GET_SIZE(pair) != 2 || !PyLong_Check(PyTuple_GET_ITEM(pair, 0))) {
-        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ returned %R; (0, handle) is needed",
+        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ returned %.100R; (0, handle) is needed",
                      Py_TYPE(object)->tp_name, info);
     } else if (PyObject_IsTrue(PyTuple_GET_ITEM(pair, 0)) != 0) {
-        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ has version %R; version 0 is supported",
+        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ has version %.100R; version 0 is supported",
                      Py_TYPE(object)->tp_name, PyTuple_GET_ITEM(pair, 0));
     } else {
         found = convert_handle(object, Py_NewRef(PyTuple_GET_ITEM(pair, 1)), out);
@@ -135,7 +136,7 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
         if (usmpy_address_of(object, &out->handle) <= 0 || out->handle == NULL) {
             PyErr_Format(
                 PyExc_ValueError,
-                "stream is %R; 1 (the legacy default stream), 2 (the calling thread's) or the address "
+                "stream is %.100R; 1 (the legacy default stream), 2 (the calling thread's) or the address "
                 "of a stream is allowed",
                 object);
             return -1;

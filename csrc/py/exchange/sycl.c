@@ -123,7 +123,7 @@ static PyObject *capsule_of(PyObject *object)
         PyCapsule_CheckExact(object) ? Py_NewRef(object) : PyObject_CallMethod(object, "_get_capsule", NULL);
     if (capsule != NULL && !PyCapsule_IsValid(capsule, QUEUE) && !PyCapsule_IsValid(capsule, CONTEXT)) {
         PyErr_Format(PyExc_BufferError,
-                     "a %s gives %R; a capsule named '" QUEUE "' or '" CONTEXT "' can be taken",
+                     "a %s gives %.100R; a capsule named '" QUEUE "' or '" CONTEXT "' can be taken",
                      Py_TYPE(object)->tp_name, capsule);
         Py_CLEAR(capsule);
     }

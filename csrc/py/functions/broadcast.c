@@ -30,7 +30,8 @@ static PyObject *broadcast_shapes(PyObject *module, PyObject *const *args, Py_ss
             if (next[k] < 0) {
                 return PyErr_Format(
                     PyExc_ValueError,
-                    "broadcast_shapes(): argument %zd is %R; lengths of 0 or more are allowed", i, args[i]);
+                    "broadcast_shapes(): argument %zd is %.100R; lengths of 0 or more are allowed", i,
+                    args[i]);
             }
         }
         if (n < 0 || join_shape("broadcast_shapes", i, n, next, &ndim, shape) < 0) {
@@ -114,7 +115,7 @@ static int parse_indexing(PyObject *indexing)
         }
     }
     PyErr_Format(PyUnicode_Check(indexing) ? PyExc_ValueError : PyExc_TypeError,
-                 "meshgrid(): indexing is %R; 'xy' or 'ij' is allowed", indexing);
+                 "meshgrid(): indexing is %.100R; 'xy' or 'ij' is allowed", indexing);
     return -1;
 }
 

@@ -27,7 +27,7 @@ static int parse_casting(PyObject *argument)
         }
     }
     PyErr_Format(PyUnicode_Check(argument) ? PyExc_ValueError : PyExc_TypeError,
-                 "casting is %R; 'no', 'safe', 'same_kind' or 'unsafe' is allowed", argument);
+                 "casting is %.100R; 'no', 'safe', 'same_kind' or 'unsafe' is allowed", argument);
     return -1;
 }
 

@@ -107,7 +107,7 @@ static int is_of_kind(usmpy_state *state, usm_dtype dtype, PyObject *kind)
     }
     PyErr_Format(
         PyExc_ValueError,
-        "kind is %R; a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', "
+        "kind is %.100R; a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', "
         "'complex floating', 'numeric' or a tuple of them is allowed",
         kind);
     return -1;
@@ -149,7 +149,7 @@ static int parse_limited(usmpy_state *state, PyObject *type, usm_dtype *dtype, b
     usm_dtype_kind kind = usm_dtype_table[*dtype].kind;
     if (real ? kind != USM_KIND_FLOAT : kind != USM_KIND_INT && kind != USM_KIND_UINT) {
         PyErr_Format(
-            PyExc_TypeError, "%s(): type is %R; %s is allowed", function, type,
+            PyExc_TypeError, "%s(): type is %.100R; %s is allowed", function, type,
             real ? "a floating-point type, or an array of one" : "an integer type, or an array of one");
         return -1;
     }

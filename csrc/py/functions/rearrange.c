@@ -136,7 +136,8 @@ typedef struct rolled {
 static int parse_shift(PyObject *item, int64_t length, int64_t *shift)
 {
     if (!PyIndex_Check(item)) {
-        PyErr_Format(PyExc_TypeError, "roll(): shift is %R; an int, or a tuple of ints, is allowed", item);
+        PyErr_Format(PyExc_TypeError, "roll(): shift is %.100R; an int, or a tuple of ints, is allowed",
+                     item);
         return -1;
     }
     PyObject *modulus = PyLong_FromLongLong(length > 0 ? length : 1);

@@ -40,7 +40,7 @@ static PyObject *to_number(usmpy_state *state, PyObject *argument, const char *p
              : PyNumber_Check(argument) ? PyNumber_Float(argument)
                                         : NULL;
     if (number == NULL && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError))) {
-        PyErr_Format(PyExc_TypeError, "%s is %R; a number is allowed", parameter, argument);
+        PyErr_Format(PyExc_TypeError, "%s is %.100R; a number is allowed", parameter, argument);
     }
     return number;
 }
@@ -153,7 +153,7 @@ static int parse_numbers(usmpy_state *state, PyObject *const *arguments, PyObjec
             return -1;
         }
         if (PyComplex_Check(numbers[i])) {
-            PyErr_Format(PyExc_TypeError, "%s is %R; a real number is allowed", parameters[i], given[i]);
+            PyErr_Format(PyExc_TypeError, "%s is %.100R; a real number is allowed", parameters[i], given[i]);
             return -1;
         }
         *integral = *integral && PyLong_Check(numbers[i]);
@@ -243,7 +243,7 @@ static PyObject *linspace(usmpy_state *state, PyObject *const *arguments)
         return NULL;
     }
     if (count < 0) {
-        return PyErr_Format(PyExc_ValueError, "num is %R; 0 or more is allowed", arguments[2]);
+        return PyErr_Format(PyExc_ValueError, "num is %.100R; 0 or more is allowed", arguments[2]);
     }
     int endpoint = usmpy_bool(arguments[4], 1, "linspace", "endpoint");
     PyObject *const options[] = {arguments[3], arguments[5], arguments[6], arguments[7]};

@@ -136,7 +136,7 @@ int usmpy_dtype_convert(usmpy_state *state, PyObject *object, usm_dtype *dtype)
     if (found == 0) {
         PyErr_Format(
             PyExc_TypeError,
-            "dtype is %R; a DType such as usmpy.float32, its name or NumPy's code ('f4', '<f4'), a Python, "
+            "dtype is %.100R; a DType such as usmpy.float32, its name or NumPy's code ('f4', '<f4'), a Python, "
             "NumPy or ctypes scalar type, or a numpy.dtype is allowed, in little-endian byte order",
             object);
     }
@@ -193,7 +193,7 @@ static PyObject *dtype_get_kind(PyObject *self, void *Py_UNUSED(unused))
 
 static PyObject *refuse_code(PyObject *self)
 {
-    return PyErr_Format(PyExc_AttributeError, "NumPy has no code for %R; use its name", self);
+    return PyErr_Format(PyExc_AttributeError, "NumPy has no code for %.100R; use its name", self);
 }
 
 static PyObject *dtype_get_char(PyObject *self, void *Py_UNUSED(unused))

@@ -23,7 +23,7 @@ int usmpy_kind(PyObject *usm_type, int otherwise)
         }
     }
     PyErr_Format(PyUnicode_Check(usm_type) ? PyExc_ValueError : PyExc_TypeError,
-                 "usm_type is %R; 'device', 'shared' or 'host' is allowed", usm_type);
+                 "usm_type is %.100R; 'device', 'shared' or 'host' is allowed", usm_type);
     return -1;
 }
 
@@ -173,7 +173,7 @@ PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue)
         if (!same) {
             PyErr_Format(
                 PyExc_ValueError,
-                "queue and device disagree: device=%R has the queue %R, and queue=%R was given; leave one "
+                "queue and device disagree: device=%.100R has the queue %.100R, and queue=%.100R was given; leave one "
                 "of them out",
                 device, other, queue);
         }

@@ -77,7 +77,7 @@ static int parse_priority(PyObject *priority)
         }
     }
     PyErr_Format(PyUnicode_Check(priority) ? PyExc_ValueError : PyExc_TypeError,
-                 "priority is %R; 'low', 'normal' or 'high' is allowed", priority);
+                 "priority is %.100R; 'low', 'normal' or 'high' is allowed", priority);
     return -1;
 }
 

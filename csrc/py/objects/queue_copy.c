@@ -123,7 +123,7 @@ static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
         return dst->nbytes;
     }
     if (!PyIndex_Check(nbytes)) {
-        PyErr_Format(PyExc_TypeError, "nbytes is %R; an int or None is allowed", nbytes);
+        PyErr_Format(PyExc_TypeError, "nbytes is %.100R; an int or None is allowed", nbytes);
         return -1;
     }
     Py_ssize_t n = PyNumber_AsSsize_t(nbytes, NULL);
@@ -132,7 +132,7 @@ static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
     }
     if (n < 0 || n > dst->nbytes || n > src->nbytes) {
         PyErr_Format(PyExc_ValueError,
-                     "nbytes is %R; dst has %zd bytes and src has %zd, so 0 to %zd are allowed", nbytes,
+                     "nbytes is %.100R; dst has %zd bytes and src has %zd, so 0 to %zd are allowed", nbytes,
                      dst->nbytes, src->nbytes, Py_MIN(dst->nbytes, src->nbytes));
         return -1;
     }
