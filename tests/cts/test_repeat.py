@@ -96,6 +96,19 @@ def test_bad_repetitions(queue):
         usmpy.tile([1], 2)
 
 
+@together("counts", [np.array([1, 2, 3]), np.array([2]), np.array([[1]]), range(3), b"abc", np.zeros(0, int)])
+def test_counts_in_an_array_of_another_library_name_the_call_that_brings_them(queue, counts):
+    x = usmpy.arange(3, queue=queue)
+    with pytest.raises(TypeError, match=r"repeats is .*asarray\(repeats, device=...\)"):
+        usmpy.repeat(x, counts)
+
+
+@together("count", [np.int8(2), np.array(2), usmpy.asarray])
+def test_a_count_of_any_library_is_one(queue, count):
+    count = count(2, queue=queue) if count is usmpy.asarray else count
+    assert usmpy.repeat(usmpy.arange(2, queue=queue), count).tolist() == [0, 0, 1, 1]
+
+
 def test_counts_that_are_not_there_yet(queue):
     x = usmpy.arange(4, queue=queue)
     counts = usmpy.zeros(4, dtype="int64", queue=queue)

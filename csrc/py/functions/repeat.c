@@ -3,6 +3,7 @@
 #include "docstrings.h"
 #include "manipulation.h"
 #include "py/args.h"
+#include "py/arrays/hints.h"
 #include "py/errors.h"
 #include "py/objects/placement.h"
 
@@ -156,10 +157,8 @@ static usmpy_array *parse_counts(usmpy_state *state, PyObject *repeats, usmpy_ar
                                     state, repeats, PySequence_Size(repeats) == 0 ? USM_INT64 : USM_NO_DTYPE,
                                     host, USM_DEVICE);
     } else {
-        PyErr_Format(
-            PyExc_TypeError,
-            "repeat(): repeats is %s %s; an int, a USMArray of integers or a sequence of ints is allowed",
-            USMPY_A(repeats));
+        usmpy_refuse_operand("repeat", "repeats", repeats,
+                             "an int, a USMArray of integers or a list or tuple of ints is");
         return NULL;
     }
     if (counts == NULL) {
@@ -194,14 +193,16 @@ static PyObject *repeat(usmpy_array *x, PyObject *const *arguments)
     if (x == NULL) {
         return NULL;
     }
-    if (PyIndex_Check(repeats) && !usmpy_is_array(x->state, repeats)) {
+    /* Arrays of NumPy have __index__, whatever their dimensions. */
+    int many = !PyIndex_Check(repeats) || usmpy_is_array(x->state, repeats) ? 1 : usmpy_has_length(repeats);
+    if (many == 0) {
         int64_t count = PyNumber_AsSsize_t(repeats, PyExc_ValueError);
         if (count < 0 && !PyErr_Occurred()) {
             PyErr_Format(PyExc_ValueError, "repeat(): repeats is %lld; 0 or more is allowed",
                          (long long)count);
         }
         result = PyErr_Occurred() ? NULL : repeat_evenly(x, axis, count);
-    } else {
+    } else if (many > 0) {
         usmpy_array *counts = parse_counts(x->state, repeats, x, usmpy_shape(x)[axis]);
         result = counts == NULL ? NULL : repeat_each(x, axis, counts);
         Py_XDECREF(counts);
