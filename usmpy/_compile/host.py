@@ -13,8 +13,8 @@ from .compiler import CompileError, Compiler, CompilerMissing, LanguageError
 
 _CODE = ["-O3", "-march=native", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pipe"]
 # OpenCL C has no errno, and pointers may be cast. Not -fno-trapping-math: GCC then takes (float)(int)x for
-# trunc(x), which is another zero for -0.5.
-_PORTABLE = ["-fno-math-errno", "-fno-strict-aliasing", "-fno-ident", "-w"]
+# trunc(x), which is another zero for -0.5. Not -w: GCC then ignores -Werror.
+_PORTABLE = ["-fno-math-errno", "-fno-strict-aliasing", "-fno-ident"]
 _PORTABLE += ["-Werror=implicit-function-declaration", "-Werror=implicit-int", "-Werror=int-conversion"]
 _PORTABLE += ["-Werror=incompatible-pointer-types"]
 _C = ["-Werror=implicit-function-declaration"]
@@ -189,7 +189,7 @@ def _portable_error(
 
     check = portable.for_messages(text) + constants + _marker(name) + source + "\n"
     flags = ["-fsyntax-only", "-std=gnu11", *_PORTABLE, "-fdiagnostics-color=never", *options.compiler]
-    done = _run([*compiler.command, *[f for f in flags if f != "-w"], "-x", "c", "-"], check)
+    done = _run([*compiler.command, *flags, "-x", "c", "-"], check)
     output = _text(done.stderr)
     clean = _clean(output, source, name)
     return _error(output if done.returncode and "error:" in clean else log, source, name)

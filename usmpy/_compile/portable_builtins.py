@@ -129,20 +129,8 @@ def _libm(function: str, *args: str) -> str:
     return CORE_REAL.format(x="usm_x", name=function) + f"({', '.join(args)})"
 
 
-_TRIGONOMETRY = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "cos",
-    "cosh",
-    "sin",
-    "sinh",
-    "tan",
-    "tanh",
-]
+_TRIGONOMETRY = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan"]
+_TRIGONOMETRY += ["tanh"]
 _POWERS = ["cbrt", "exp", "exp2", "exp10", "expm1", "log", "log10", "log1p", "log2", "logb", "sqrt"]
 _OTHERS = ["ceil", "erf", "erfc", "fabs", "floor", "lgamma", "rint", "round", "tgamma", "trunc"]
 for _name in (*_TRIGONOMETRY, *_POWERS, *_OTHERS):

@@ -19,20 +19,8 @@ from .entry import Kernel
 from .portable_builtins import BARRIERS
 from .tokens import Function, Source
 
-_OPAQUE = {
-    "goto",
-    "struct",
-    "union",
-    "enum",
-    "typedef",
-    "typeof",
-    "__typeof__",
-    "static",
-    "extern",
-    "asm",
-    "__asm__",
-}
-_OPAQUE |= {"__attribute__", "alloca"}
+_OPAQUE = {"goto", "struct", "union", "enum", "typedef", "typeof", "__typeof__", "static", "extern", "asm"}
+_OPAQUE |= {"__asm__", "__attribute__", "alloca"}
 _NO_DECLARATION = {"return", "else", "do", "case", "goto", "sizeof", "if", "for", "while", "switch", "break"}
 _ASSIGNS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"}
 _LOCAL = {"local", "__local"}

@@ -38,34 +38,34 @@ _REFUSED = [
 
 
 # A declared name follows a type, a star or a comma; an operand follows one of these.
-_BEFORE_A_NAME = frozenset(
-    [
-        *(
-            "bool",
-            "char",
-            "uchar",
-            "short",
-            "ushort",
-            "int",
-            "uint",
-            "long",
-            "ulong",
-            "float",
-            "double",
-            "half",
-        ),
-        *("size_t", "ptrdiff_t", "intptr_t", "uintptr_t", "void", "unsigned", "signed", "*"),
-        *("+", "-", "/", "%", "&", "|", "^", "!", "~", "=", "<", ">", "?", ":", "==", "!=", "<=", ">="),
-        *("<<", ">>", "&&", "||", "+=", "-=", "*=", "/=", "++", "--", "return"),
-    ]
-)
+_BEFORE_TEXT = """
+bool char uchar short ushort int uint long ulong float double half size_t ptrdiff_t intptr_t uintptr_t
+void unsigned signed * + - / % & | ^ ! ~ = < > ? : == != <= >= << >> && || += -= *= /= ++ -- return
+"""
+_BEFORE_A_NAME = frozenset(_BEFORE_TEXT.split())
+_BEFORE_A_CALL = ("return", "else", "do", "case", "__extension__")
 _AFTER_A_NAME = frozenset(["=", ";", "++", "--", "+=", "-=", "*=", "/=", "+", "-", "/", "%", "?", ":", "."])
 
 
+# Calls of functions of C, for drivers: their compilers refuse other functions that nobody declares.
+_C_FUNCTION = re.compile(
+    r"\b(?:(?!(?:if|sizeof|typeof|__typeof__|erf|modf|printf)\b)\w*f|(?:str|wcs|mem(?!_fence))\w+|f?puts|[fs]n?printf|"
+    r"f?putc(?:har)?|f?getc(?:har)?|f?gets|s?rand|[mc]alloc|realloc|free|exit|abort|assert|ato[fil]|l?labs|time|"
+    r"clock|qsort|bsearch|is[a-z]{5}|to(?:upper|lower)|f(?:open|close|read|write|flush))\s*\("
+)
+_BLOCK = re.compile(r"\{[^{}]*\}")
+
+
 def any_in(text: str) -> bool:
-    """Whether a text has one of the words, also in comments and strings."""
+    """Whether a text may have something that check() refuses; also in comments and strings."""
     words = set(re.findall(r"[^\W\d]\w*", text))
-    return "half" in words or any(pattern.match(word) for word in words for pattern, _ in _REFUSED)
+    if "half" in words or any(pattern.match(word) for word in words for pattern, _ in _REFUSED):
+        return True
+    if _C_FUNCTION.search(text):
+        return True
+    while (outside := _BLOCK.sub(" ", text)) != text:
+        text = outside
+    return re.search(r"\)\s*;", text) is not None  # a function is declared, and perhaps not defined
 
 
 def _is_a_name(source: Source, i: int) -> bool:
@@ -85,8 +85,47 @@ def _why(what: str) -> str:
     )
 
 
+# Words that a parenthesis may follow, besides NO_NAMES and types.
+_KEYWORDS = ["restrict", "global", "local", "constant", "private", "bool", "_Alignof", "_Generic", "_Pragma"]
+_KEYWORDS += ["_Atomic", "_Noreturn", "alignas", "static_assert"]
+
+
+def _check_calls(source: Source) -> None:
+    """Raises Refused for the first call of a function that is neither built in nor defined by the program."""
+    from .portable_builtins import BUILTINS
+    from .tokens import NO_NAMES
+
+    functions = source.functions()
+    declared = {function.named for function in functions}
+    known = {*BUILTINS, *NO_NAMES, *_BEFORE_A_NAME, *_KEYWORDS}
+    known |= {function.name for function in functions if function.body >= 0}
+    i = 0
+    while i < len(source.text):
+        word, start = source.text[i], i
+        i = max(i + 1, source.attribute(i))
+        if word == "typedef":
+            end = i
+            while source.text[end] not in (";", ""):
+                end = source.skip(end)
+            known.update(source.text[i:end])
+        if source.text[start + 1 : start + 2] != ["("] or word in known or word.startswith("__"):
+            continue
+        before = source.tokens[start - 1] if start else source.tokens[-1]
+        a_type = before.kind == "name" and before.text not in _BEFORE_A_CALL
+        if source.tokens[start].kind != "name" or source.tokens[start].system or start in declared or a_type:
+            continue
+        if before.text in (".", "->"):
+            continue
+        plain = word[:-1] if word[-1] in "fl" else ""
+        raise source.refuse(
+            start,
+            f"{word}: not a built-in function of the portable language, and not defined by the program"
+            + (f"; write {plain}" if plain in BUILTINS else ""),
+        )
+
+
 def check(source: Source) -> None:
-    """Raises Refused for the first word that the portable language does not have."""
+    """Raises Refused for the first word or function that the portable language does not have."""
     for i, token in enumerate(source.tokens):
         if token.kind != "name":
             continue
@@ -99,3 +138,4 @@ def check(source: Source) -> None:
         for pattern, what in _REFUSED:
             if pattern.match(token.text):
                 raise source.refuse(i, f"{token.text}: {_why(what)}")
+    _check_calls(source)
