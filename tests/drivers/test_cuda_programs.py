@@ -515,6 +515,10 @@ def test_words_of_cpp_are_names():
             "#define F(a, b) a\nkernel void f(int n) {\n F(1);\n}",
             "<source>:3:2: error: F takes 2 arguments, 1 were",
         ),
+        (
+            "kernel void f(global float *x)\n{\n    x[0] = sinf(x[0]);\n}",
+            "<source>:3:12: error: sinf: not a built-in function",
+        ),
     ],
 )
 def test_errors_in_portable_programs(source, message):
@@ -523,6 +527,13 @@ def test_errors_in_portable_programs(source, message):
     assert message in caught.value.log
     assert "usm_" not in caught.value.log
     assert caught.value.log in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["char", "uchar"])
+def test_bits_of_a_bool(name):
+    source = f"kernel void f(global char *x)\n{{\n    const bool b = x[0];\n    x[0] = as_{name}(b);\n}}"
+    with pytest.raises(usmpy.BuildError, match=rf"(?s)is a bool; write \({name}\)\(x\).*line 4 of"):
+        build(source, "portable")
 
 
 def test_a_header_that_changed_is_seen(tmp_path):

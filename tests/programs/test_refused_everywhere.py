@@ -120,3 +120,49 @@ def test_conversions_of_pointers(body):
         source, line = source.replace("return p", "return *p"), 4
     with pytest.raises(usmpy.BuildError, match=rf"<source>:{line}:\d+: error: "):
         usmpy.Program(source)
+
+
+BOOLS = {
+    "a variable": "bool b = n;\n    n = {}(b);",
+    "a constant": "const bool b = n;\n    n = {}(b);",
+    "a cast": "\n    n = {}((bool)n);",
+    "an element": "bool b[2];\n    b[1] = n; n = {}(b[1]);",
+    "local memory": "local bool b;\n    b = n; n = {}(b);",
+    "a member": "struct {{ bool b; }} s = {{ n }};\n    n = {}(s.b);",
+    "a result": "\n    n = {}(truth(n));",
+    "true": "\n    n = 1 + {}((bool)true);",
+}
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=str)
+def test_bits_of_a_bool(device):
+    """Intel's compiler ends the process if it is asked for them."""
+    for i, text in enumerate(BOOLS.values()):
+        name = ("as_char", "as_uchar")[i % 2]
+        source = (
+            "static bool truth(int n) { return n; }\n"
+            f"kernel void f(global int *x, int n)\n{{\n    {text.format(name)}\n    x[0] = n;\n}}\n"
+        )
+        with pytest.raises(usmpy.BuildError) as caught:
+            usmpy.Program(source, device=device)
+        column = source.split("\n")[4].index(name) + 1
+        assert f":5:{column}" in str(caught.value)
+        assert f"{name}: the argument is a bool; write ({name[3:]})(x)" in str(caught.value)
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=str)
+@pytest.mark.parametrize("begin", ["", "\ufeff", "\n\n"])
+def test_bits_of_other_bytes(device, begin):
+    source = begin + (
+        "#define TWICE(f, x) f(f(x))\n"
+        "kernel void f(global int *x, global const char *a, global const uchar *b)\n{\n"
+        "    char c = as_char(b[0]); const uchar d = as_uchar(a[0]);\n"
+        "    x[0] = c; x[1] = d; x[2] = TWICE(as_char, a[0]); x[3] = as_uchar(as_char(d)); x[4] = __LINE__;\n"
+        "    x[5] = as_char((uchar)(true ? 255 : 0)) + sizeof(as_uchar(c));\n}\n"
+    )
+    x, a, b = (
+        usmpy.asarray(value, dtype=dtype, device=device)
+        for value, dtype in [([0] * 6, "int32"), ([-3], "int8"), ([200], "uint8")]
+    )
+    usmpy.Program(source, device=device).f[1](x, a, b).wait()
+    assert x.tolist() == [-56, 253, -3, 253, 5 + begin.count("\n"), 0]

@@ -5,6 +5,8 @@ They are overloads and templates of a namespace around the user's, so the progra
 
 from __future__ import annotations
 
+from .portable_words import no_bool
+
 # Descriptions of kernels' parameters, which csrc/backends/cuda/ptx.c reads.
 FACTS = """\
 template <class T> struct usm_number { enum : unsigned { code = 0 }; };
@@ -531,7 +533,8 @@ def _conversions() -> str:
         lines.append(
             f"template <class X> USM_F {c} as_{name}(X x) "
             f'{{ static_assert(sizeof x == sizeof({c}), "as_{name}: the argument has another size"); '
-            f"{c} y; memcpy(&y, &x, sizeof y); return y; }}"
+            + (f'static_assert((X)2 != (X)1, "{no_bool(name)}"); ' if "char" in name else "")
+            + f"{c} y; memcpy(&y, &x, sizeof y); return y; }}"
         )
         lines.append(f"template <class X> USM_F {c} convert_{name}(X x) {{ return ({c})x; }}")
         if name in ("float", "double", "half"):

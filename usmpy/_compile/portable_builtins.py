@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from .portable_words import no_bool
+
 # Before everything.
 CORE = """\
 #undef linux
@@ -384,8 +386,9 @@ for _type, _c in TYPES.items():
     _define(
         f"as_{_type}(x)",
         f"({{ __auto_type usm_x = (x); {_c} usm_y; _Static_assert(sizeof usm_x == sizeof usm_y, "
-        f'"as_{_type}: the argument has another size"); __builtin_memcpy(&usm_y, &usm_x, sizeof usm_y); '
-        "usm_y; })",
+        f'"as_{_type}: the argument has another size"); '
+        f'_Static_assert(!__builtin_types_compatible_p(__typeof__(usm_x), bool), "{no_bool(_type)}"); '
+        "__builtin_memcpy(&usm_y, &usm_x, sizeof usm_y); usm_y; })",
     )
     _define(f"convert_{_type}(x)", f"(({_c})(x))")
     if _type in _REALS:
