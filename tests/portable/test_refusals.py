@@ -46,9 +46,9 @@ IMAGES += ["__write_only", "CLK_FILTER_NEAREST"]
     ],
 )
 def test_words_of_opencl_c_that_are_not_portable(word, why):
-    error = refusal(f"kernel void f(global int *x)\n{{\n    x[0] = 1; {word} y;\n}}\n")
+    error = refusal(f"kernel void f(global int *x)\n{{\n    x[0] = 1; {word}(y);\n}}\n")
     assert error.message.startswith(f"<source>:3:15: error: {word}: the portable language has {why}")
-    assert error.log.split("\n")[1:3] == [f"    3 |     x[0] = 1; {word} y;", "      | " + " " * 14 + "^"]
+    assert error.log.split("\n")[1:3] == [f"    3 |     x[0] = 1; {word}(y);", "      | " + " " * 14 + "^"]
 
 
 @pytest.mark.parametrize(

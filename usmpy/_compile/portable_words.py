@@ -15,20 +15,26 @@ _VECTOR = re.compile(
     r"(?:u?(?:char|short|int|long)|float|double|half|quad|bool)(?:2|3|4|8|16)(?:x(?:2|3|4|8|16))?\Z"
 )
 _CUDA = re.compile(r"__(?:global|device|shared|host|launch_bounds)__\Z|__syncthreads\Z")
-_REFUSED = [
+_WORDS = [
     (_CUDA, "CUDA"),
     (_VECTOR, "vector types"),
     (re.compile(r"(?:as|convert)_\w*?[a-z](?:2|3|4|8|16)(?:_\w+)?\Z"), "vector types"),
-    (re.compile(r"v(?:load|store)a?(?:2|3|4|8|16|_half(?:2|3|4|8|16)\w*|a_half\w*)\Z"), "vector types"),
-    (re.compile(r"(?:shuffle2?|vec_step|cross)\Z"), "vector types"),
-    (re.compile(r"image[123]d\w*_t\Z|sampler_t\Z|(?:read|write)_image\w+\Z|get_image_\w+\Z"), "images"),
+    (re.compile(r"vec_step\Z"), "vector types"),
+    (re.compile(r"image[123]d\w*_t\Z|sampler_t\Z"), "images"),
     (re.compile(r"(?:__)?(?:read_only|write_only|read_write)\Z|CLK_(?:ADDRESS|FILTER|NORMALIZED)_\w+\Z"),
      "images"),
-    (re.compile(r"(?:__)?pipe\Z|(?:read|write)_pipe\Z|\w*reserve_(?:read|write)_pipe\Z|reserve_id_t\Z"),
-     "pipes"),
-    (re.compile(r"(?:clk_event_t|queue_t|ndrange_t|enqueue_kernel|get_default_queue)\Z"),
-     "kernels that launch others"),
-    (re.compile(r"(?:event_t|async_work_group_\w+|wait_group_events)\Z"), "asynchronous copies"),
+    (re.compile(r"(?:__)?pipe\Z|reserve_id_t\Z"), "pipes"),
+    (re.compile(r"(?:clk_event_t|queue_t|ndrange_t)\Z"), "kernels that launch others"),
+    (re.compile(r"event_t\Z"), "asynchronous copies"),
+]  # fmt: skip
+# Functions of OpenCL C: elsewhere these are names, of variables and members and of the program's functions.
+_FUNCTIONS = [
+    (re.compile(r"v(?:load|store)a?(?:2|3|4|8|16|_half(?:2|3|4|8|16)\w*|a_half\w*)\Z|shuffle2?\Z|cross\Z"),
+     "vector types"),
+    (re.compile(r"(?:read|write)_image\w+\Z|get_image_\w+\Z"), "images"),
+    (re.compile(r"(?:read|write)_pipe\Z|\w*reserve_(?:read|write)_pipe\Z"), "pipes"),
+    (re.compile(r"(?:enqueue_kernel|get_default_queue)\Z"), "kernels that launch others"),
+    (re.compile(r"(?:async_work_group_\w+|wait_group_events)\Z"), "asynchronous copies"),
     (re.compile(r"(?:work_group_(?!barrier\Z)\w+|(?:intel_)?sub_group_\w+|get_\w*sub_group\w*)\Z"),
      "functions of whole work-groups or sub-groups"),
     (re.compile(r"convert_(?:float|double|half)_(?:sat|rtz|rtp|rtn)\w*\Z"),
@@ -59,7 +65,7 @@ _BLOCK = re.compile(r"\{[^{}]*\}")
 def any_in(text: str) -> bool:
     """Whether a text may have something that check() refuses; also in comments and strings."""
     words = set(re.findall(r"[^\W\d]\w*", text))
-    if "half" in words or any(pattern.match(word) for word in words for pattern, _ in _REFUSED):
+    if "half" in words or any(pattern.match(word) for word in words for pattern, _ in _WORDS + _FUNCTIONS):
         return True
     if _C_FUNCTION.search(text):
         return True
@@ -107,8 +113,8 @@ _KEYWORDS = ["restrict", "global", "local", "constant", "private", "bool", "_Ali
 _KEYWORDS += ["_Atomic", "_Noreturn", "alignas", "static_assert"]
 
 
-def _check_calls(source: Source) -> None:
-    """Raises Refused for the first call of a function that is neither built in nor defined by the program."""
+def check(source: Source) -> None:
+    """Raises Refused for the first word or function that the portable language does not have."""
     from .portable_builtins import BUILTINS
     from .tokens import NO_NAMES
 
@@ -118,41 +124,29 @@ def _check_calls(source: Source) -> None:
     known |= {function.name for function in functions if function.body >= 0}
     i = 0
     while i < len(source.text):
-        word, start = source.text[i], i
+        token, at = source.tokens[i], i
         i = max(i + 1, source.attribute(i))
+        word, before = token.text, source.tokens[at - 1] if at else source.tokens[-1]
         if word == "typedef":
             end = i
-            while source.text[end] not in (";", ""):
+            while source.text[end : end + 1] not in ([";"], []):
                 end = source.skip(end)
             known.update(source.text[i:end])
-        if source.text[start + 1 : start + 2] != ["("] or word in known or word.startswith("__"):
+        if token.kind != "name" or before.text in (".", "->"):
             continue
-        before = source.tokens[start - 1] if start else source.tokens[-1]
-        a_type = before.kind == "name" and before.text not in _BEFORE_A_CALL
-        if source.tokens[start].kind != "name" or source.tokens[start].system or start in declared or a_type:
-            continue
-        if before.text in (".", "->"):
-            continue
-        plain = word[:-1] if word[-1] in "fl" else ""
-        raise source.refuse(
-            start,
-            f"{word}: not a built-in function of the portable language, and not defined by the program"
-            + (f"; write {plain}" if plain in BUILTINS else ""),
-        )
-
-
-def check(source: Source) -> None:
-    """Raises Refused for the first word or function that the portable language does not have."""
-    for i, token in enumerate(source.tokens):
-        if token.kind != "name":
-            continue
-        if i and source.text[i - 1] in (".", "->"):
-            continue
-        if token.text == "half" and _is_a_name(source, i):
+        if word == "half" and _is_a_name(source, at):
             raise source.refuse(
-                i, "half: a type of OpenCL C, which cannot be the name of a variable; give it another name"
+                at, "half: a type of OpenCL C, which cannot be the name of a variable; give it another name"
             )
-        for pattern, what in _REFUSED:
-            if pattern.match(token.text):
-                raise source.refuse(i, f"{token.text}: {_why(what)}")
-    _check_calls(source)
+        is_call = source.text[i : i + 1] == ["("] and word not in known and at not in declared
+        is_call = is_call and (before.kind != "name" or before.text in _BEFORE_A_CALL)
+        for pattern, what in _WORDS + _FUNCTIONS if is_call else _WORDS:
+            if pattern.match(word):
+                raise source.refuse(at, f"{word}: {_why(what)}")
+        if is_call and not word.startswith("__") and not token.system:
+            plain = word[:-1] if word[-1] in "fl" else ""
+            raise source.refuse(
+                at,
+                f"{word}: not a built-in function of the portable language, and not defined by the program"
+                + (f"; write {plain}" if plain in BUILTINS else ""),
+            )
