@@ -54,7 +54,7 @@ def _words(command: str) -> list[str]:
         return []
 
 
-def _which(name: str) -> str | None:
+def which(name: str) -> str | None:
     """The file that a shell would run."""
     folders = [""] if os.path.dirname(name) else os.environ.get("PATH", os.defpath).split(os.pathsep)
     for folder in folders:
@@ -72,7 +72,7 @@ def find_compiler() -> Compiler:
         if not command:
             tried.append("$CC (not set)")
             continue
-        path = _which(command[0])
+        path = which(command[0])
         if path is None:
             tried.append(f"$CC ({command[0]})" if name == "$CC" else name)
             continue
@@ -148,15 +148,8 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
     source = source.removeprefix("\ufeff")  # a byte order mark
     (source + options + name).encode()  # UnicodeEncodeError, as on devices of drivers
     compiler = find_compiler()
-    parts = [
-        language,
-        name,
-        source,
-        options,
-        compiler.identity,
-        _identify_processor(),
-        _identify_translator(),
-    ]
+    parts = [language, name, source, options, compiler.identity]
+    parts += [_identify_processor(), _identify_translator()]
     includes = may_include(source, options)
     if includes:
         paths = [os.environ.get(variable, "") for variable in ("CPATH", "C_INCLUDE_PATH")]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 # A backslash at the end of a line, as GCC takes it: blanks may follow. The trigraph is one in ISO C.
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\v\f\0]*\r?\n")
-_INCLUDE = re.compile(r'#\s*include(?:_next)?\b\s*(?:"([^"\n]+)"|<([^>\n]+)>)?')
+_INCLUDE = re.compile(r'(?:#|%:)\s*include(?:_next)?\b\s*(?:"([^"\n]+)"|<([^>\n]+)>)?')
 
 
 def may_include(source: str, options: str = "") -> bool:

@@ -98,15 +98,23 @@ def parameter(source: Source, first: int, last: int) -> Parameter:
     )
 
 
+def number(source: Source, first: int, last: int) -> int:
+    """The value of a constant expression of integers. Raises ValueError for any other."""
+    from .preprocessor import Expression
+
+    if any(token.kind == "name" for token in source.tokens[first:last]):
+        raise ValueError
+    return Expression(source.text[first:last]).read()
+
+
 def required_size(source: Source, function: Function) -> tuple[int, int, int]:
     last = function.body if function.body >= 0 else function.end
     for i in range(function.start, last):
         if source.text[i].strip("_") == "reqd_work_group_size" and source.text[i + 1] == "(":
-            numbers = [source.text[first:end] for first, end in source.split(i + 2, source.match[i + 1])]
+            pieces = source.split(i + 2, source.match[i + 1])
             try:
-                sizes = [int(words[0].rstrip("uUlL"), 0) for words in numbers if len(words) == 1]
-                x, y, z = sizes
-            except (ValueError, IndexError):
+                x, y, z = (number(source, first, end) for first, end in pieces)
+            except ValueError:
                 raise source.refuse(i, "reqd_work_group_size takes three numbers") from None
             if min(x, y, z) < 1:
                 raise source.refuse(i, "reqd_work_group_size takes three positive numbers")

@@ -76,14 +76,8 @@ _define(
     " usm_groups(usm_item.gn2, usm_item.ln2), 1)",
 )
 _define("get_work_dim()", "(usm_item.gn2 > 1 ? 3u : usm_item.gn1 > 1 ? 2u : 1u)")
-_define(
-    "get_global_linear_id()",
-    "((usm_item.g2 * usm_item.gn1 + usm_item.g1) * usm_item.gn0 + usm_item.g0)",
-)
-_define(
-    "get_local_linear_id()",
-    "((usm_item.l2 * usm_item.ln1 + usm_item.l1) * usm_item.ln0 + usm_item.l0)",
-)
+_define("get_global_linear_id()", "((usm_item.g2 * usm_item.gn1 + usm_item.g1) * usm_item.gn0 + usm_item.g0)")
+_define("get_local_linear_id()", "((usm_item.l2 * usm_item.ln1 + usm_item.l1) * usm_item.ln0 + usm_item.l0)")
 for _name in ("barrier", "work_group_barrier"):
     _define(f"{_name}(...)", "usm_barrier(usm_item.fibers)")
 ITEM = frozenset(BUILTINS)
@@ -121,10 +115,7 @@ def _real(name: str, args: str, body: str) -> None:
     given = " ".join(f"__auto_type {var}_ = ({arg});" for var, arg in zip(own, names, strict=True))
     common = " + ".join(f"{var}_" for var in own)
     values = " ".join(f"usm_t {var} = {var}_;" for var in own)
-    _define(
-        f"{name}({args})",
-        f"({{ {given} typedef USM_REAL({common}) usm_t; {values} (usm_t)({body}); }})",
-    )
+    _define(f"{name}({args})", f"({{ {given} typedef USM_REAL({common}) usm_t; {values} (usm_t)({body}); }})")
 
 
 def _libm(function: str, *args: str) -> str:
@@ -321,9 +312,7 @@ def _integer(name: str, args: str, body: str) -> None:
 
 _integer("abs", "x", "(usm_u)(usm_x < 0 ? -(usm_u)usm_x : (usm_u)usm_x)")
 _integer(
-    "abs_diff",
-    "x, y",
-    "(usm_u)(usm_x < usm_y ? (usm_u)usm_y - (usm_u)usm_x : (usm_u)usm_x - (usm_u)usm_y)",
+    "abs_diff", "x, y", "(usm_u)(usm_x < usm_y ? (usm_u)usm_y - (usm_u)usm_x : (usm_u)usm_x - (usm_u)usm_y)"
 )
 _END = "usm_x < 0 ? USM_LEAST(usm_t) : USM_MOST(usm_t)"
 _integer("add_sat", "x, y", f"usm_t usm_r; __builtin_add_overflow(usm_x, usm_y, &usm_r) ? ({_END}) : usm_r")

@@ -31,7 +31,8 @@ def _constants() -> str:
 def check(source: str, options: str, backend: str) -> None:
     """Raises BuildError if the program has something that the portable language does not have."""
     # Most programs have none of the words, and get none from a file or from ##.
-    if "##" not in source and not may_include(source, options) and not any_in(source + " " + options):
+    pastes = "##" in source or "%:%:" in source
+    if not pastes and not may_include(source, options) and not any_in(source + " " + options):
         return
     from ..errors import _build_error
     from .preprocessor import NAME, preprocess

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from . import portable_fibers as fibers
 from . import portable_loops as loops
 from .entry import Kernel
-from .portable_builtins import BARRIERS
+from .portable_builtins import BARRIERS, TYPES
 from .tokens import Function, Source
 
 _OPAQUE = {"goto", "struct", "union", "enum", "typedef", "typeof", "__typeof__", "static", "extern", "asm"}
@@ -57,6 +57,7 @@ class _Phases:
         self.kept: dict[str, list[tuple[int, int, int]]] = {}
         self.types: list[str] = []
         self.hoisted = ""  # local variables
+        self.local: set[str] = set()  # their names
         self.closed: list[_Node] = []  # without barriers
         self.phase = 0
         self.depth = 0
@@ -144,6 +145,9 @@ class _Phases:
         text, tokens = self.text, self.source.tokens
         if tokens[first].kind != "name" or text[first] in _NO_DECLARATION or first + 1 >= last:
             return []
+        pointer = text[first + 4 : first + 6] in ([")", "["], [")", "="])  # row (*name) = x;
+        if text[first + 1] == "(" and (pointer or text[first] in TYPES):
+            raise _Unsuitable
         if tokens[first + 1].kind != "name" and text[first + 1] != "*":
             return []
         i = first
@@ -233,9 +237,15 @@ class _Phases:
             )
             uses = [i for i in range(low, high) if self.text[i] == variable.name and self.is_variable(i)]
             if any(not first <= i < last for i in uses):
+                self.check_shape(variable.first, variable.value or variable.last, {variable.name})
                 places = self.kept.setdefault(variable.name, [])
                 places.append((low, high, len(self.types)))
                 self.types.append(variable.type.format(f"usm_type{len(self.types)}"))
+
+    def check_shape(self, first: int, last: int, known: set[str]) -> None:
+        """A type that stands outside of the loops, [first, last), names no other variable."""
+        if any(word in self.scopes and word not in known for word in self.text[first:last]):
+            raise _Unsuitable
 
     def place(self, i: int) -> int | None:
         """The number of the kept variable that is named here; None for any other."""
@@ -253,6 +263,8 @@ class _Phases:
                 if node.kind == "run":
                     words = self.text[node.first : node.last]
                     if _LOCAL & set(words) and "static __thread" in self.copy(node.first, node.last):
+                        self.local |= {v.name for v in self.declarators(node.first, node.last - 1)}
+                        self.check_shape(node.first, node.last, self.local)
                         self.hoisted += self.copy(node.first, node.last) + "\n"
                     else:
                         self.keep(self.declarators(node.first, node.last - 1), group[0].first, group[-1].last)
@@ -292,7 +304,8 @@ class _Phases:
                 text += f"{specifiers} {self.copy(variable.first, variable.last)};\n"
             elif variable.value:
                 value = self.copy(variable.value + 1, variable.last)
-                if value.lstrip().startswith("{"):
+                if value.lstrip().startswith("{") or variable.type.endswith("]"):
+                    value = value if value.lstrip().startswith("{") else f"{{{value}}}"  # a string
                     text += (
                         f"__builtin_memcpy(&usm_kept{number}[usm_li], &(usm_type{number}){value}, "
                         f"sizeof(usm_type{number}));\n"

@@ -81,7 +81,7 @@ def no_bool(type: str) -> str:
 
 def front(text: str) -> str:
     """What stands in front of a program for drivers. text: all that may have the words."""
-    if not re.search(r"as_u?char|##|include", text):
+    if not re.search(r"as_u?char|##|%:%:|include", text):
         return ""
     macros = "".join(
         f"#undef as_{type}\n#define as_{type}(x) ({{ _Static_assert(!__builtin_types_compatible_p("

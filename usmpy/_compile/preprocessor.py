@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from .tokens import TOKEN, Refused
+from .tokens import DIGRAPHS, TOKEN, Refused
 
 _JOINED, _INSIDE = "\x01", "\x02"  # for a newline after a backslash; for one in a comment
 _SPLICE = re.compile(r"\\[ \t\f\v\0]*\n")  # blanks may follow the backslash, as GCC and clang have it
 _COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)
-_DIRECTIVE = re.compile(r"[ \t\f\v]*#[ \t]*(\w*)(.*)", re.S)
+_DIRECTIVE = re.compile(r"[ \t\f\v]*(?:#|%:)[ \t]*(\w*)(.*)", re.S)
 NAME = "<source>"
 _DEEPEST = 60  # of files in files, and of macros in arguments of macros
 _MOST_TOKENS = 250_000  # that macros may expand to
@@ -48,7 +48,7 @@ def _tokens(text: str, line: int) -> list[_Token]:
     found = []
     for match in TOKEN.finditer(text):
         assert match.lastgroup is not None
-        found.append(_Token(match.lastgroup, match[0], line, _NO_NAMES))
+        found.append(_Token(match.lastgroup, DIGRAPHS.get(match[0], match[0]), line, _NO_NAMES))
         line += match[0].count("\n")
     return found
 
@@ -458,7 +458,7 @@ class Preprocessor:
 
         text = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", known, text)
         tokens = [token for token in self.expand(_tokens(text, line)) if token.kind != "blank"]
-        reader = _Expression([token.text for token in tokens])
+        reader = Expression([token.text for token in tokens])
         try:
             return reader.read()
         except ValueError as error:
@@ -508,7 +508,7 @@ def _apply(sign: str, a: int, b: int) -> int:
     return results[sign]()
 
 
-class _Expression:
+class Expression:
     """The condition of an #if, with integers of 64 bits. Explicit stacks: a condition may nest deeply."""
 
     def __init__(self, words: list[str]) -> None:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ..errors import BackendUnavailable, BuildError, _build_error
 from . import build_options, included, process
+from .compiler import which
 
 _LIBRARIES = ("libocloc.so", "libocloc.so.1")
 _RELEASES = range(30, 13, -1)
@@ -33,16 +34,6 @@ class _Clang(NamedTuple):
     translator: str | None  # None: clang writes SPIR-V itself
 
 
-def _which(name: str) -> str | None:
-    if os.path.dirname(name):
-        return name if os.access(name, os.X_OK) else None
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        path = os.path.join(folder, name)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    return None
-
-
 def _release(path: str) -> int:
     """The release of an LLVM program; 0 if it is unknown."""
     try:
@@ -57,7 +48,7 @@ def _translator_for(clang: str, release: int) -> str | None:
     """llvm-spirv of the same release: newer ones may not read older bitcode."""
     beside = os.path.join(os.path.dirname(os.path.realpath(clang)), "llvm-spirv")
     for name in (beside, f"llvm-spirv-{release}", "llvm-spirv"):
-        path = _which(name)
+        path = which(name)
         if path is not None and _release(path) == release:
             return path
     return None
@@ -68,7 +59,7 @@ def _find_clang() -> tuple[_Clang | None, list[str]]:
     tried: list[str] = []
     named = os.environ.get("USMPY_CLANG")
     for name in [named] if named else ["clang", *(f"clang-{release}" for release in _RELEASES)]:
-        path = _which(name)
+        path = which(name)
         if path is None:
             continue
         release = _release(path)

@@ -40,9 +40,10 @@ TOKEN = re.compile(
     |(?P<char>[uUL]?'(?:[^'\\\n]|\\.)*')
     |(?P<number>\.?[0-9](?:[eEpP][+-]|[\w.])*)
     |(?P<name>[^\W\d]\w*|\$\w*)
-    |(?P<sign>&&|\|\||<<=|>>=|[-+*/%&|^=!<>]=|\+\+|--|->|<<|>>|\.\.\.|.)""",
+    |(?P<sign>%:%:|%:|<:|:>|<%|%>|&&|\|\||<<=|>>=|[-+*/%&|^=!<>]=|\+\+|--|->|<<|>>|\.\.\.|.)""",
     re.X | re.S,
 )
+DIGRAPHS = {"<:": "[", ":>": "]", "<%": "{", "%>": "}", "%:": "#", "%:%:": "##"}
 LINE_MARKER = re.compile(r'#\s*(?:line\s+)?([0-9]{1,9})\s+"((?:[^"\\]|\\.)*)"((?:\s+\d+)*)')
 # Tokens of kind "end" after the last one: no code looks further ahead.
 _LOOK_AHEAD = 4
@@ -79,7 +80,7 @@ def tokenize(text: str) -> list[Token]:
         assert found is not None
         assert found.lastgroup is not None
         piece = found[0]
-        tokens.append(Token(found.lastgroup, piece, file, line, system))
+        tokens.append(Token(found.lastgroup, DIGRAPHS.get(piece, piece), file, line, system))
         if piece == "\n":
             line += 1
         else:
