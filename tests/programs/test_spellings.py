@@ -32,6 +32,17 @@ DECLARATORS = {
     "int (a) = l + 9, (b)[2] = { l, 9 }": "a - b[0]",
     "int a[2] = { l, 9 }, (*p)[2] = &a": "(*p)[1]",
     "float a = l, *restrict p = &a, *const q = p; *q += 9": "(int)a - l",
+    # Pointers to variables that are not named again behind the barrier.
+    "three *p, a = { l, 9 }; p = &a": "(*p)[1]",
+    "int a[2] = { l, 9 }; int *p = a": "p[1]",
+    "int a[2] = { l, 9 }; int *p = 1 + a": "*p",
+    "int a[2] = { l, 9 }, *p = &a[1]": "*p",
+    "int m[2][2] = { { l }, { 9, 1 } }; int *p = m[1]": "p[0]",
+    "three a = { l, 9 }; int *p = a": "p[1]",
+    "int a = l + 9, *p = &a": "*p - l",
+    "int a = l + 9, *p = 0; p = l < 9 ? &a : p": "*p - l",
+    "int a[2] = { 0, l }; int *q = nine(a)": "q[0] + q[1] - l",
+    'char a[3] = "ab", *p = a': "p[1] - 'Y'",
     "int a<:2:> = <% l, 9 %>": "a<:1:>",
 }
 WAYS = {
@@ -45,7 +56,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("device", DEVICES, ids=str)
 def test_declarators(device, way):
-    source = "typedef int three[3];\n" + "".join(
+    source = "typedef int three[3];\nstatic int *nine(int *p) { p[0] = 9; return p; }\n" + "".join(
         f"kernel void f{k}(global int *x)\n{{\n    int l = get_local_id(0);\n"
         f"    {WAYS[way].format(declare=declare, value=value)}\n}}\n"
         for k, (declare, value) in enumerate(DECLARATORS.items())

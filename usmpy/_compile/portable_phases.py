@@ -50,6 +50,8 @@ class _Node(NamedTuple):
 
 class _Phases:
     def __init__(self, source: Source, function: Function, kernel: Kernel) -> None:
+        from .portable import struct_names
+
         self.source, self.function, self.kernel = source, function, kernel
         self.text = source.text
         self.scopes: dict[str, list[tuple[int, int]]] = {}
@@ -58,6 +60,7 @@ class _Phases:
         self.types: list[str] = []
         self.hoisted = ""  # local variables
         self.local: set[str] = set()  # their names
+        self.arrays = struct_names(source)  # types that may be arrays
         self.closed: list[_Node] = []  # without barriers
         self.phase = 0
         self.depth = 0
@@ -236,11 +239,23 @@ class _Phases:
                 scope for scope in self.scopes[variable.name] if scope[0] <= variable.first < scope[1]
             )
             uses = [i for i in range(low, high) if self.text[i] == variable.name and self.is_variable(i)]
-            if any(not first <= i < last for i in uses):
+            if any(not first <= i < last or self.escapes(variable, i) for i in uses):
                 self.check_shape(variable.first, variable.value or variable.last, {variable.name})
                 places = self.kept.setdefault(variable.name, [])
                 places.append((low, high, len(self.types)))
                 self.types.append(variable.type.format(f"usm_type{len(self.types)}"))
+
+    def escapes(self, variable: _Variable, i: int) -> bool:
+        """Whether a pointer to the variable named here is made, which may live longer than a phase."""
+        before, j, dimensions = self.text[i - 2], i + 1, variable.type.count("[")
+        if self.text[i - 1] == "&" and not (self.source.tokens[i - 2].kind != "sign" or before in (")", "]")):
+            return True
+        while self.text[j] == "[":
+            j, dimensions = self.source.skip(j), dimensions - 1
+        declared = variable.first <= i < (variable.value or variable.last)
+        return (
+            dimensions > 0 or (self.text[i + 1] != "[" and variable.type.split()[1] in self.arrays)
+        ) and not declared
 
     def check_shape(self, first: int, last: int, known: set[str]) -> None:
         """A type that stands outside of the loops, [first, last), names no other variable."""
