@@ -162,6 +162,35 @@ def test_random_kernels(seed, monkeypatch):
     assert len(np.unique(results)) > 10
 
 
+def assignments(seed):
+    """A kernel's body, and for each variable the factor of x[i] that it has at the end, and what is added."""
+    rng, text, ends = random.Random(seed), "", []
+    for k in range(rng.randrange(2, 5)):
+        factor, end = rng.randrange(1, 5), rng.choice([0, 0, -1, 7])
+        kind = rng.choice(["char", "short", "int", "int", "long", "long"])
+        text += f"{kind} v{k} = x[i] * ({kind}){factor}; "
+        ends.append((factor, 0) if rng.random() < 0.4 else (0, end))
+    text += "".join(f"v{k} = {end}; " for k, (factor, end) in enumerate(ends) if not factor)
+    text += "int n = 0; do { barrier(CLK_LOCAL_MEM_FENCE); } while (++n < 1); "
+    return text + "y[i] = " + " + ".join(f"v{k}" for k in range(len(ends))) + ";", ends
+
+
+def test_assignments_before_a_barrier_stay_in_order():
+    drawn = [assignments(seed) for seed in range(24)]
+    library = build(
+        "".join(
+            f"kernel void f{k}(global const int *x, global long *y) {{ int i = get_global_id(0); {text} }}\n"
+            for k, (text, _) in enumerate(drawn)
+        )
+    )
+    x = np.arange(31, dtype="i4")[:24]
+    for k, (text, ends) in enumerate(drawn):
+        y = np.zeros(24, "i8")
+        library.kernels[f"f{k}"](24, x, y, local=12)
+        expected = sum(factor * x.astype("i8") + end for factor, end in ends)
+        np.testing.assert_array_equal(y, expected, err_msg=text)
+
+
 PHASES = {
     "top level": "t[l] = l; barrier(1); x[l] = t[0];",
     "loop": "for (int s = 4; s > 0; s /= 2) { t[l] += s; barrier(1); }",

@@ -175,6 +175,8 @@ def _build_portable(compiler: Compiler, options: _Options, source: str, name: st
         raise _refused(error, source, name) from None
     macros = [o for o in options.compiler if o not in options.preprocessor]
     flags = [*_PORTABLE, *(["-fexcess-precision=16"] if re.search(r"\b_Float16\b|\bhalf\b", text) else [])]
+    if "USM_ITEMS {" in translated:  # GCC 12 moves the memset of `a[i] = x; a[i] = 0` before the first store
+        flags.append("-fno-tree-loop-distribute-patterns")
     data, log = _compile(compiler, flags, options._replace(compiler=macros), translated)
     if data is None:
         raise _portable_error(compiler, options, constants, text, log, source, name)
