@@ -20,9 +20,9 @@ from ..errors import BuildError, _build_error
 from . import build_options, portable
 from .cuda_prelude import FACTS
 from .cuda_prelude import text as prelude
-from .entry import Kernel, Parameter, c_string
+from .entry import Kernel, c_string
 from .included import contents
-from .preprocessor import NAME, preprocess
+from .preprocessor import NAME, Wishes, preprocess
 from .tokens import Refused, Source
 
 # Stands before the text that is appended to a source of language 'cuda'; csrc/backends/cuda/program.c
@@ -93,25 +93,18 @@ def _constants() -> str:
     return text
 
 
-class _Options:
+class _Options(Wishes):
     """The options of a program, for the preprocessor and for NVIDIA's compiler."""
 
     def __init__(self, options: str) -> None:
         read = build_options.read(options, build_options.NVRTC)
-        self.version = build_options.version_of(read)
-        self.defined = [(name, value) for name, value in read if name in ("-D", "-U")]
-        self.folders = [value for name, value in read if name == "-I"]
-        self.included = [value for name, value in read if name == "-include"]
+        super().__init__(read)
         self.others: list[str] = []
         for name, value in read:
             if name.startswith("-cl-"):
                 self.others += _OPENCL_OPTIONS.get(name, [])
             elif not value:
                 self.others.append(name)
-
-
-def _preprocess(source: str, options: _Options) -> str:
-    return preprocess(source, _constants(), options)
 
 
 def _in_cpp(text: str) -> str:
@@ -161,7 +154,7 @@ def _entry(kernel: Kernel, grouped: bool) -> str:
             arguments.append(f"usm_local_pointer{{usm_dynamic + usm_at_{i}}}")
             local |= 1 << i
         else:
-            parameters.append(_declaration(p))
+            parameters.append(p.declaration)
             arguments.append(p.name)
     bounds = sizes[0] * sizes[1] * sizes[2]
     head = f'extern "C" __global__ void {f"__launch_bounds__({bounds}) " if bounds else ""}{name}'
@@ -185,10 +178,6 @@ def _entry(kernel: Kernel, grouped: bool) -> str:
     )
 
 
-def _declaration(parameter: Parameter) -> str:
-    return parameter.declaration
-
-
 def translate(text: str) -> str:
     """CUDA C++ for a preprocessed program."""
     source = Source(_in_cpp(text))
@@ -206,7 +195,7 @@ def translate(text: str) -> str:
 
 def _portable_source(source: str, options: _Options) -> tuple[str, list[str]]:
     try:
-        text = _preprocess(source, options)
+        text = preprocess(source, _constants(), options)
         contracts = re.search(r"^\s*#\s*pragma\s+OPENCL\s+FP_CONTRACT\s+ON\b", text, re.M)
         translated = translate(text)
     except Refused as error:

@@ -383,13 +383,8 @@ for _type, _c in TYPES.items():
     if _type in _REALS:
         _define(f"convert_{_type}_rte(x)", f"(({_c})(x))")
         continue
-    for _mode, _round in (
-        ("", "trunc"),
-        ("_rtz", "trunc"),
-        ("_rte", "rint"),
-        ("_rtp", "ceil"),
-        ("_rtn", "floor"),
-    ):
+    _modes = {"": "trunc", "_rtz": "trunc", "_rte": "rint", "_rtp": "ceil", "_rtn": "floor"}
+    for _mode, _round in _modes.items():
         if _mode:
             _define(
                 f"convert_{_type}{_mode}(x)",

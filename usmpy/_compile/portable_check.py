@@ -11,17 +11,6 @@ from .portable_words import any_in
 from .portable_words import check as check_words
 
 
-class _Wishes:
-    def __init__(self, options: str) -> None:
-        from . import build_options
-
-        read = build_options.read(options, build_options.DRIVER)
-        self.version = build_options.version_of(read)
-        self.defined = [(name, value) for name, value in read if name in ("-D", "-U")]
-        self.folders = [value for name, value in read if name == "-I"]
-        self.included = [value for name, value in read if name == "-include"]
-
-
 def _constants() -> str:
     from .portable_constants import CONSTANTS
 
@@ -35,12 +24,14 @@ def check(source: str, options: str, backend: str) -> None:
     if not pastes and not may_include(source, options) and not any_in(source + " " + options):
         return
     from ..errors import _build_error
-    from .preprocessor import NAME, preprocess
+    from . import build_options
+    from .preprocessor import NAME, Wishes, preprocess
     from .tokens import Refused, Source
 
     source = source.removeprefix("\ufeff")
     try:
-        tokens = Source(preprocess(source, _constants(), _Wishes(options)))
+        wishes = Wishes(build_options.read(options, build_options.DRIVER))
+        tokens = Source(preprocess(source, _constants(), wishes))
     except (Refused, ValueError):
         return
     try:

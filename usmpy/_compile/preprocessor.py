@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from . import build_options
 from .tokens import DIGRAPHS, TOKEN, Refused
 
 _JOINED, _INSIDE = "\x01", "\x02"  # for a newline after a backslash; for one in a comment
@@ -62,16 +63,17 @@ def _trim(tokens: list[_Token]) -> list[_Token]:
     return tokens[first:last]
 
 
-class _Wishes(Protocol):
+class Wishes:
     """The options that matter here."""
 
-    version: str  # of OpenCL C
-    defined: list[tuple[str, str]]  # ("-D" or "-U", what)
-    folders: list[str]
-    included: list[str]
+    def __init__(self, read: list[build_options.Option]) -> None:
+        self.version = build_options.version_of(read)  # of OpenCL C
+        self.defined = [(name, value) for name, value in read if name in ("-D", "-U")]
+        self.folders = [value for name, value in read if name == "-I"]
+        self.included = [value for name, value in read if name == "-include"]
 
 
-def preprocess(source: str, constants: str, options: _Wishes) -> str:
+def preprocess(source: str, constants: str, options: Wishes) -> str:
     """The preprocessed text of a program, whose file is called <source>. Raises Refused.
 
     constants: definitions before those of the options.
