@@ -176,7 +176,8 @@ def _build_portable(compiler: Compiler, options: _Options, source: str, name: st
     macros = [o for o in options.compiler if o not in options.preprocessor]
     flags = [*_PORTABLE, *(["-fexcess-precision=16"] if re.search(r"\b_Float16\b|\bhalf\b", text) else [])]
     if "USM_ITEMS {" in translated:  # GCC 12 moves the memset of `a[i] = x; a[i] = 0` before the first store
-        flags.append("-fno-tree-loop-distribute-patterns")
+        order = '#pragma GCC optimize("no-tree-loop-distribute-patterns")'  # not an option: clang knows none
+        translated = f"#ifndef __clang__\n{order}\n#endif\n{translated}"
     data, log = _compile(compiler, flags, options._replace(compiler=macros), translated)
     if data is None:
         raise _portable_error(compiler, options, constants, text, log, source, name)
