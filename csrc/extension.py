@@ -201,14 +201,14 @@ RARE = {
     "core/tasks": "adopt fork reclaim unretrieved",
     "core/copy": "route_text",
     "core/exchange": "arrow native",
-    "core/ops": "accumulate extreme indices matmul scan sequence sort tile triangle",
+    "core/ops": "accumulate extreme indices mask matmul scan sequence sort tile triangle",
     "core/trace": "trace",
     "py": "errors interpreter module",
     "py/objects": "context device device_facts dtype immutable memory notifier trace",
     "py/arrays": "flags from_python hints interfaces mask",
     "py/exchange": "arrow borrow bytes c_api interface_dict native pointer reader share stream sycl"
     " sycl_interface",
-    "py/functions": "accumulate broadcast full inspection joining matmul rearrange repeat sequence"
+    "py/functions": "accumulate broadcast creation full inspection joining matmul rearrange repeat sequence"
     " sort take triangle where",
     "py/programs": "build kernel program",
     "core/share": "export handle memfd opening pipe share",
