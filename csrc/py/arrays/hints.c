@@ -6,18 +6,21 @@
 
 #include <string.h>
 
-bool usmpy_has_elements(PyObject *object)
+bool usmpy_has_protocol(PyObject *object)
 {
     static const char *const protocols[] = {"__dlpack__", "__array__", "__array_interface__",
                                             "__array_struct__", "__cuda_array_interface__"};
-    if (PyUnicode_Check(object) || PyType_Check(object)) {
-        return false;
-    }
-    bool found = PySequence_Check(object) || PyObject_CheckBuffer(object);
+    bool found = false;
     for (size_t i = 0; !found && i < sizeof protocols / sizeof protocols[0]; i++) {
         found = PyObject_HasAttrString(object, protocols[i]);
     }
     return found;
+}
+
+bool usmpy_has_elements(PyObject *object)
+{
+    return !PyUnicode_Check(object) && !PyType_Check(object) &&
+           (PySequence_Check(object) || PyObject_CheckBuffer(object) || usmpy_has_protocol(object));
 }
 
 void *usmpy_refuse_operand(const char *function, const char *name, PyObject *object, const char *allowed)

@@ -6,6 +6,8 @@
 
 /* Objects that may be meant as an array, unlike None, a str or another object without elements. */
 bool usmpy_has_elements(PyObject *object);
+/* Whether it has a protocol of arrays that may have 0 dimensions, other than the buffer protocol. */
+bool usmpy_has_protocol(PyObject *object);
 
 /*
  * TypeError for an argument that is no USMArray: its name, what it is, what is `allowed` ("a USMArray is"),

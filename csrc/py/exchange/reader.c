@@ -1,7 +1,7 @@
 /*
- * Reads objects of any library as arrays, by one order of protocols (docs/design.md, section 5): those that
- * share the memory, then NumPy's, which may copy. A refusal hands on to the next protocol; if none takes the
- * object, the first refusal is told.
+ * Reads objects of any library as arrays, by one order of protocols (docs/design.md, section 5): first the
+ * protocols that share memory, then NumPy's, which may copy. After a refusal the next protocol is tried; if
+ * all refuse the object, the first refusal is raised.
  */
 #include "dlpack.h"
 #include "native.h"
@@ -11,8 +11,9 @@
 #include "stream.h"
 
 /*
- * Keeps the pending exception as the first refusal, or drops it; false for one that is no refusal. After a
- * refusal other errors of the object are no news: its attributes may raise what they like.
+ * Keeps the pending exception as the first refusal, or drops it. False if it is not a refusal. Once a
+ * protocol has refused, every error of the object counts as a refusal, since its attributes may raise any
+ * class.
  */
 static bool refused(PyObject **first)
 {
@@ -37,7 +38,7 @@ static bool refused(PyObject **first)
 }
 
 /* Raises the first refusal, if there is one. NULL. */
-static void *tell(USM_TAKES PyObject *first)
+static void *raise_refusal(USM_TAKES PyObject *first)
 {
     if (first != NULL && !PyErr_Occurred()) {
         PyErr_SetObject((PyObject *)Py_TYPE(first), first);
@@ -52,7 +53,7 @@ static bool class_has(usmpy_state *state, PyObject *object, usmpy_name name)
     return PyObject_HasAttr((PyObject *)Py_TYPE(object), state->names[name]);
 }
 
-/* 1 if NumPy is told how to read the object, also by a proxy's attribute; 0; -1 with an exception. */
+/* Whether the class or the object has one of NumPy's protocols: 1, 0, or -1 with an exception. */
 static int numpy_reads(usmpy_state *state, PyObject *object)
 {
     if (PyType_Check(object)) {
@@ -112,24 +113,8 @@ static bool has_none(PyObject *object)
            PyFloat_CheckExact(object);
 }
 
-PyObject *usmpy_import_shared(usmpy_state *state, PyObject *object)
-{
-    PyObject *first = NULL;
-    if (has_none(object)) {
-        return NULL;
-    }
-    if (usmpy_is_array(state, object)) {
-        return Py_NewRef(object);
-    }
-    PyObject *array = share(state, object, &first);
-    if (array == NULL) {
-        return tell(first);
-    }
-    Py_XDECREF(first);
-    return array;
-}
-
-PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
+/* `by_numpy`: also what NumPy makes of it. NULL with an exception, or without one: it has no protocol. */
+static PyObject *import_object(usmpy_state *state, PyObject *object, bool by_numpy)
 {
     PyObject *first = NULL;
     if (has_none(object)) {
@@ -143,16 +128,26 @@ PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
         Py_XDECREF(first);
         return array;
     }
-    int reads = numpy_reads(state, object);
+    int reads = by_numpy ? numpy_reads(state, object) : 0;
     if (reads < 0 && first != NULL && refused(&first)) {
         reads = 0;
     }
     if (reads <= 0) {
-        return tell(first);
+        return raise_refusal(first);
     }
-    PyObject *read = usmpy_call("usmpy._objects", "read", "OO", object, first != NULL ? first : Py_None);
-    array = read == NULL ? NULL : usmpy_import_shared(state, read);
-    Py_XDECREF(read);
+    PyObject *values = usmpy_call("usmpy._objects", "read", "OO", object, first != NULL ? first : Py_None);
+    array = values == NULL ? NULL : usmpy_import_shared(state, values);
+    Py_XDECREF(values);
     Py_XDECREF(first);
     return array;
+}
+
+PyObject *usmpy_import_shared(usmpy_state *state, PyObject *object)
+{
+    return import_object(state, object, false);
+}
+
+PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
+{
+    return import_object(state, object, true);
 }

@@ -3,6 +3,7 @@
 #include "docstrings.h"
 
 #include "py/args.h"
+#include "py/arrays/hints.h"
 #include "py/errors.h"
 #include "py/exchange/dlpack.h"
 #include "py/functions/creation.h"
@@ -354,15 +355,11 @@ static int item_of(usmpy_state *state, PyObject *value, PyObject **scalar, usm_d
  */
 static int bare_number(usmpy_state *state, PyObject *value, PyObject **scalar, usm_dtype *dtype)
 {
-    static const char *const protocols[] = {"__dlpack__", "__array__", "__array_interface__",
-                                            "__array_struct__"};
     if (PySequence_Check(value) || PyUnicode_Check(value)) {
         return 0;
     }
-    for (size_t i = 0; i < sizeof protocols / sizeof protocols[0]; i++) {
-        if (PyObject_HasAttrString(value, protocols[i])) {
-            return item_of(state, value, scalar, dtype);
-        }
+    if (usmpy_has_protocol(value)) {
+        return item_of(state, value, scalar, dtype);
     }
     if (PyIndex_Check(value)) {
         *scalar = PyNumber_Index(value);
