@@ -79,6 +79,7 @@ class Task:
     links: dict[Task, bool] = dataclasses.field(default_factory=dict)  # what it waits for; True: for data
     cause: Failure | None = None
     caused_in: int = -1
+    after_refused: bool = False  # one that it needs for data was refused
     state: str = SUBMITTED
     failure: Failure | None = None
     held: bool = False  # the program has its event
@@ -86,6 +87,11 @@ class Task:
     @property
     def ended(self) -> bool:
         return self.state in (COMPLETE, ERROR)
+
+    def left_before(self) -> Failure | None:
+        """What it reads, once all writes of that have ended: of those, a refused one changed nothing."""
+        failures = (memory.failure for memory, mode in self.accesses.items() if mode & READ)
+        return next((failure for failure in failures if failure is not None and not failure.delivered), None)
 
 
 class Model:
@@ -167,6 +173,8 @@ class Model:
             return (task for task in waiting if all(link.ended for link in task.links))
 
         while (task := next(iter(ready()), None)) is not None:
+            if task.after_refused and task.cause is None:
+                task.cause = task.left_before()
             if task.refused:
                 self.end(task, task.cause)
             elif task.cause is not None:
@@ -216,14 +224,13 @@ class Model:
             queue.certain = False
 
     def inherit(self, task: Task, failed: Task) -> None:
-        found = [failed.failure]
+        failure = failed.failure
         if failed.refused:  # whoever submitted it was told, and it changed nothing
-            found = [memory.failure for memory, mode in task.accesses.items() if mode & READ]
-        for failure in (f for f in found if f is not None and (f is failed.failure or not f.delivered)):
-            if task.cause is None:
-                task.cause, task.caused_in = failure, self.step
-            elif task.caused_in == self.step and task.cause.first is not failure.first:
-                task.cause = dataclasses.replace(task.cause, certain=False)
+            task.after_refused = True
+        elif task.cause is None:
+            task.cause, task.caused_in = failure, self.step
+        elif task.caused_in == self.step and task.cause.first is not failure.first:
+            task.cause = dataclasses.replace(task.cause, certain=False)
 
     def fork(self) -> None:
         """In the child: every pending task ends, oldest first."""

@@ -406,6 +406,39 @@ static void reading_behind_a_refused_write(void)
     drop_queues();
 }
 
+/*
+ * A failure that a pending write is going to end is nobody's: what stands on the memory counts once all
+ * writes before the reader have ended, whichever of them ends first.
+ */
+static void a_refused_write_beside_a_pending_one(void)
+{
+    make_queues();
+    for (int later_refused = 0; later_refused < 2; later_refused++) {
+        gate first = GATE_CLOSED, second = GATE_CLOSED;
+        _Atomic int ran = 0;
+        usm_alloc *beside = new_alloc(64), *written = new_alloc(64);
+        expect_end(submit_access(ordered, task_fail, NULL, written, USM_WRITE), USM_EVENT_ERROR);
+        usm_event *task = submit_access(other, task_gate, &first, beside, USM_WRITE);
+        usm_event *writer = submit_access(ordered, task_gate, &second, written, USM_WRITE);
+        submit_refused(beside, USM_WRITE);
+        const usm_command command = {.kind = USM_COMMAND_HOST, .as.host = {task_count, &ran}};
+        const usm_access accesses[] = {{written, USM_READ}, {beside, USM_READ}};
+        const usm_submission submission = {.command = &command, .accesses = accesses, .n_accesses = 2};
+        usm_error error;
+        usm_event *reader;
+        CHECK_OK(usm_queue_submit(unordered, &submission, &reader, &error));
+        gate_open(later_refused ? &second : &first);
+        expect_end(later_refused ? writer : task, USM_EVENT_COMPLETE);
+        gate_open(later_refused ? &first : &second);
+        expect_end(later_refused ? task : writer, USM_EVENT_COMPLETE);
+        expect_end(reader, USM_EVENT_COMPLETE);
+        CHECK_EQ(ran, 1);
+        usm_alloc_release(beside);
+        usm_alloc_release(written);
+    }
+    drop_queues();
+}
+
 /* A failed task of a pooled block: the block's next life begins clean. */
 static void a_failure_does_not_outlive_its_allocation(void)
 {
@@ -696,6 +729,7 @@ int main(void)
     RUN_SETTLED(inheriting_behind_pending_work);
     RUN_SETTLED(a_refused_write_leaves_no_trace);
     RUN_SETTLED(reading_behind_a_refused_write);
+    RUN_SETTLED(a_refused_write_beside_a_pending_one);
     RUN_SETTLED(a_failure_does_not_outlive_its_allocation);
     RUN_SETTLED(random_programs);
     RUN_SETTLED(random_programs_with_failures);

@@ -144,12 +144,6 @@ usm_event_state usm_event_ask_state(usm_event *event)
                : state;
 }
 
-/* One link has ended, or usm_event_arm has placed all hooks: true for the last. */
-static bool unblock(usm_event *event)
-{
-    return atomic_fetch_sub_explicit(&event->blockers, 1, memory_order_acq_rel) == 1;
-}
-
 static void set_cause(usm_event *event, usm_failure *failure)
 {
     usm_failure *none = NULL;
@@ -159,12 +153,25 @@ static void set_cause(usm_event *event, usm_failure *failure)
     }
 }
 
+/* The failure of what an ended event left to `event`. A refused one left what was there before it. */
+static void inherit(usm_event *event, usm_event *from)
+{
+    if (from->refused) {
+        atomic_store_explicit(&event->after_refused, true, memory_order_relaxed);
+    } else {
+        set_cause(event, from->failure);
+    }
+}
+
 /*
- * Inherits failures recorded on the memory that the event reads, after a write that did not take place. All
- * earlier writes have ended, and all later ones wait for the event.
+ * All links have ended, and so have all writes of what the event reads: later ones wait for the event. After
+ * a write that did not take place, the failure of an earlier one may still stand there.
  */
 static void inherit_from_memory(usm_event *event)
 {
+    if (USM_LIKELY(!atomic_load_explicit(&event->after_refused, memory_order_relaxed))) {
+        return;
+    }
     for (size_t i = 0; i < event->n_accesses; i++) {
         usm_alloc *alloc = event->accesses[i].alloc;
         if ((event->accesses[i].mode & USM_READ) == 0) {
@@ -180,13 +187,14 @@ static void inherit_from_memory(usm_event *event)
     }
 }
 
-static void inherit(usm_event *event, usm_event *from)
+/* One link has ended, or usm_event_arm has placed all hooks: true for the last. */
+static bool unblock(usm_event *event)
 {
-    if (from->refused) {
-        inherit_from_memory(event);
-    } else {
-        set_cause(event, from->failure);
+    if (atomic_fetch_sub_explicit(&event->blockers, 1, memory_order_acq_rel) != 1) {
+        return false;
     }
+    inherit_from_memory(event);
+    return true;
 }
 
 static void link_done(usm_waiter *waiter, usm_event *ended)
@@ -218,6 +226,7 @@ static bool links_have_ended(usm_event *event)
             inherit(event, ended);
         }
     }
+    inherit_from_memory(event);
     return true;
 }
 

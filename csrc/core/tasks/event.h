@@ -102,6 +102,7 @@ typedef struct usm_event {
 
     /* See usm_event_arm. */
     _Atomic uint32_t blockers;
+    _Atomic bool after_refused; /* one of the data links was refused */
     void (*ready)(struct usm_event *self);
     _Atomic(struct usm_failure *) cause; /* of the first data link that failed; one count */
 
