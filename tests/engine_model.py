@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 
 READ, WRITE = 1, 2
 SUBMITTED, RUNNING, COMPLETE, ERROR = "submitted", "running", "complete", "error"
@@ -24,6 +25,7 @@ class Failure:
     delivered: bool = False
     covered: bool = False  # by a wait for several tasks, which raised another one
     certain: bool = True  # False: two failures were passed on at once, and either may be the cause
+    overtakes: bool = False  # the failure before it in the queue may have come after it
 
     @property
     def first(self) -> Failure:
@@ -48,8 +50,16 @@ class Queue:
     barrier: Task | None = None
     failure: Failure | None = None  # that the next wait for the queue raises
     failed_in: int = -1  # the step that set it
+    failed: Task | None = None  # whose failure it is
     certain: bool = True  # False: two tasks failed at once, and either may have set it
     raised: list[Failure] = dataclasses.field(default_factory=list)  # by functions of its tasks
+    raised_by: Task | None = None  # the last of them
+    raised_in: int = -1
+
+    def reports(self) -> list[object]:
+        """The failures that nobody asked for, of which the first is reported: those that may be the first."""
+        left = [failure for failure in self.raised if not failure.delivered and not failure.covered]
+        return [failure.root for failure in left[:1] + list(takewhile(lambda f: f.overtakes, left[1:]))]
 
 
 @dataclasses.dataclass(eq=False)
@@ -79,6 +89,7 @@ class Task:
     links: dict[Task, bool] = dataclasses.field(default_factory=dict)  # what it waits for; True: for data
     cause: Failure | None = None
     caused_in: int = -1
+    caused_by: Task | None = None
     after_refused: bool = False  # one that it needs for data was refused
     state: str = SUBMITTED
     failure: Failure | None = None
@@ -101,6 +112,8 @@ class Model:
         self.lent: dict[Memory, Queue] = {}  # to a stream: the next use comes after what is in it then
         self.mortal: set[Queue] = set()  # streams that others may destroy
         self.waiting: list[tuple[Memory, Queue]] = []  # freed, until the stream is known to live
+        # Freed when its last task is seen to have ended, which may be later: by then more is in the stream.
+        self.lingering: list[tuple[Memory, Queue]] = []
 
     def submit(
         self,
@@ -159,6 +172,7 @@ class Model:
         """The stream lives: its work, and what it waits for, keeps the memory that waits for it."""
         found = [memory for memory, other in self.waiting if other is stream]
         self.waiting = [pair for pair in self.waiting if pair[1] is not stream]
+        self.lingering += [(memory, stream) for memory in found]
         for memory in found:
             self.mark(memory, stream, [task for task in before if not task.ended])
 
@@ -188,6 +202,7 @@ class Model:
             if self.lent[memory] in self.mortal:
                 self.waiting.append((memory, self.lent.pop(memory)))
             else:
+                self.lingering.append((memory, self.lent[memory]))
                 self.join(memory)  # the stream's work keeps it
 
     def open(self, task: Task) -> None:
@@ -210,26 +225,39 @@ class Model:
             self.unfinished.remove(task)
             queue.pending.remove(task)
         if failure is not None:
-            self.remember(queue, failure)
+            self.remember(task, failure)
             for other in self.unfinished:
                 if other.links.get(task, False):
                     self.inherit(other, task)
 
-    def remember(self, queue: Queue, failure: Failure) -> None:
+    def remember(self, task: Task, failure: Failure) -> None:
+        queue = task.queue
         if failure.cause is None and failure.root not in (FORKED, REFUSED):
+            last = queue.raised_by
+            failure.overtakes = (
+                last is not None and not queue.in_order and self.is_late(last, queue.raised_in)
+            )
             queue.raised.append(failure)
+            queue.raised_by, queue.raised_in = task, self.step
         if queue.failure is None and not failure.delivered:
             queue.failure, queue.failed_in, queue.certain = failure, self.step, failure.certain
-        elif queue.failed_in == self.step and not queue.in_order:
+            queue.failed = task
+        elif queue.failed is not None and self.is_late(queue.failed, queue.failed_in) and not queue.in_order:
             queue.certain = False
+
+    def is_late(self, task: Task, ended_in: int) -> bool:
+        """What ended in that step may do so only now: where its event was dropped, nobody waited for it."""
+        return ended_in == self.step or not task.held
 
     def inherit(self, task: Task, failed: Task) -> None:
         failure = failed.failure
         if failed.refused:  # whoever submitted it was told, and it changed nothing
             task.after_refused = True
         elif task.cause is None:
-            task.cause, task.caused_in = failure, self.step
-        elif task.caused_in == self.step and task.cause.first is not failure.first:
+            task.cause, task.caused_in, task.caused_by = failure, self.step, failed
+        elif task.cause.first is not failure.first and (
+            task.caused_by is not None and self.is_late(task.caused_by, task.caused_in)
+        ):
             task.cause = dataclasses.replace(task.cause, certain=False)
 
     def fork(self) -> None:
