@@ -191,8 +191,7 @@ static void report(usm_deferred *node)
     if (failure->n_reported == 0) {
         snprintf(
             text, sizeof text,
-            "at the end of a loan of usmpy's memory: its order could not be recorded; the memory is used "
-            "again once the device has no work");
+            "where usmpy gives back memory or an object: the driver keeps it, or it is used again later");
     }
     if (failure->n_reported > 1 || failure->reports_more) {
         snprintf(text, sizeof text,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 
+import another
 import cuda_drivers
 import level_zero_drivers
 import level_zero_processes
@@ -29,3 +30,38 @@ def test_nothing_is_lost_in_silence(tmp_path, name, missing, variables, kinds):
     assert len(figures) == kinds
     assert all(of_kind["faults"] > 0 for of_kind in figures), figures
     assert sum(of_kind["kept"] for of_kind in figures) > 0, figures
+
+
+OPENCL = """
+import ctypes, gc, sys
+import opencl_drivers
+import usmpy
+
+reports = []
+sys.unraisablehook = lambda report: reports.append(str(report.exc_value))
+library = ctypes.CDLL("libOpenCL.so.1")
+library.clGetExtensionFunctionAddressForPlatform.restype = ctypes.c_void_p
+for device in usmpy.get_devices("opencl"):
+    platform, handle = ctypes.c_void_p(), ctypes.c_void_p(device.native_handle)
+    code = library.clGetDeviceInfo(handle, 0x1031, ctypes.sizeof(platform), ctypes.byref(platform), None)
+    assert code == 0  # of CL_DEVICE_PLATFORM
+    address = library.clGetExtensionFunctionAddressForPlatform(platform, b"clMemFreeINTEL")
+    if "Intel" not in device.platform.name or not address:
+        continue
+    free = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address)
+    for _ in range(2):
+        x = usmpy.empty(64 << 20, dtype="int8", device=device)  # more than the pool keeps
+        assert free(x.queue.context.native_handle, x.data_ptr) == 0  # so that it cannot be given back
+        del x
+        gc.collect()
+        usmpy.trim()
+    print(reports)
+"""
+
+
+def test_opencl_reports_what_the_driver_refuses():
+    """Once, in the driver's own words. Another driver may end the process over such a call."""
+    said = another.run(OPENCL)
+    if not said:
+        pytest.skip("Intel's OpenCL runtime is not here")
+    assert said == "['clMemFreeINTEL failed with CL_INVALID_VALUE (-30)']\n"

@@ -44,6 +44,7 @@ SEEN_BY_BACKENDS = {
         "spirv.h": "what kernels of a module take",
         "stream.h": "queues, events and commands, and the streams of others",
         "thread.h": "threads of the driver, which may have pinned them",
+        "unretrieved.h": "reports what the driver does not take back",
     },
     "cuda": {
         "backend.h": "the seam",

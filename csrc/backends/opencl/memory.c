@@ -166,7 +166,7 @@ void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind k
             block = pointer;
         }
         /* All work on it has ended, and clMemBlockingFreeINTEL may wait for all work of the context. */
-        native->platform->free(id, block);
+        usm_opencl_given_back(native->platform->free(id, block), "clMemFreeINTEL");
     } else {
         svm_free(native->platform->api, id, pointer, native->memory == USM_OPENCL_FINE_SVM);
     }

@@ -142,6 +142,8 @@ static inline const usm_opencl_platform *usm_opencl_platform_of_program(const us
 const char *usm_opencl_name(cl_int code);
 /* The status of a failed call, with function and code in the error. */
 usm_status usm_opencl_failed(usm_error *error, cl_int code, const char *function);
+/* The code of a call that gave something back: a failure is reported once (unretrieved.h). */
+void usm_opencl_given_back(cl_int code, const char *function);
 
 /* library.c: platforms of the loader, and of drivers in the Python environment that it does not list. */
 usm_status usm_opencl_platforms(usm_opencl_platform ***platforms, size_t *n, usm_error *error);

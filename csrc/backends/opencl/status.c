@@ -1,6 +1,8 @@
 /* Codes of the driver in words, by the names of the specification, and the statuses that they become. */
 #include "opencl.h"
 
+#include "core/tasks/unretrieved.h"
+
 #define NAMES(X)                                    \
     X(CL_DEVICE_NOT_FOUND)                          \
     X(CL_DEVICE_NOT_AVAILABLE)                      \
@@ -74,4 +76,13 @@ usm_status usm_opencl_failed(usm_error *error, cl_int code, const char *function
                   code == CL_OUT_OF_HOST_MEMORY;
     return usm_error_driver(error, memory ? USM_MEMORY : USM_DRIVER, "opencl", code, usm_opencl_name(code),
                             "%s failed with %s (%d)", function, usm_opencl_name(code), code);
+}
+
+void usm_opencl_given_back(cl_int code, const char *function)
+{
+    usm_error error;
+    if (USM_UNLIKELY(code != CL_SUCCESS)) {
+        (void)usm_opencl_failed(&error, code, function);
+        usm_unretrieved_report_once(&error);
+    }
 }
