@@ -4617,7 +4617,8 @@ def asarray(
     dtype : DType, str, type or numpy.dtype, optional
         The data type; by default that of `obj`, and of sequences the type that their arrays and NumPy
         scalars promote to. Python numbers follow these; alone they are bool, int64, or the default float
-        or complex type.
+        or complex type. A Python int must fit the type; a scalar of another library is cast, as by
+        `astype`.
     device : Device, Queue, USMArray or str, optional
         Where the result is. By default memory of a device stays where it is, the arrays of a sequence
         share one queue, and host data go to `select_default_device`.
@@ -5892,12 +5893,14 @@ def copyto(
         The source; it broadcasts to the shape of `dst`.
     casting : {"no", "safe", "same_kind", "unsafe"}, default "same_kind"
         The allowed casts: none, those that keep every value, those within a kind of numbers or to a
-        higher kind, all.
+        higher kind, all. A Python number has the type of `dst` if its kind allows it.
 
     Raises
     ------
     TypeError
         `casting` does not allow the cast, or an argument has a wrong type.
+    OverflowError
+        `dst` does not hold the int.
     ValueError
         `src` does not broadcast, `dst` is read-only, or neither device has double precision where a cast
         needs it.

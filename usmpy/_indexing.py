@@ -212,8 +212,11 @@ def place(x: USMArray, /, mask: Any, vals: Any) -> None:
     if where.shape != x.shape:
         raise ValueError(f"place(): mask has shape {where.shape} and x {x.shape}; they must be equal")
     where = _truths(where)
-    values = _array_of(vals, x)
-    values = _core.reshape(values, (-1,))
+    if _core._number(vals) is not None:
+        x[where] = vals
+        return
+    dtype = x.dtype if isinstance(vals, (list, tuple)) else None  # its numbers must fit
+    values = _core.reshape(_core.asarray(vals, dtype=dtype, queue=x.queue), (-1,))
     count = int(_core.count_nonzero(where))
     if count == 0:
         return

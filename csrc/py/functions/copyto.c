@@ -6,6 +6,7 @@
 #include "py/args.h"
 #include "py/arrays/array.h"
 #include "py/exchange/dlpack.h"
+#include "py/functions/creation.h"
 #include "py/objects/placement.h"
 
 #include "core/copy/route.h"
@@ -31,6 +32,16 @@ static int parse_casting(PyObject *argument)
     return -1;
 }
 
+/* A number of Python's own takes the type of dst where its kind allows it, as in NumPy. */
+static PyObject *source_of(usmpy_state *state, PyObject *src, usmpy_array *dst)
+{
+    bool is_number = PyLong_CheckExact(src) || PyFloat_CheckExact(src) || PyComplex_CheckExact(src);
+    bool follows = is_number && dst->dtype < USM_COMPUTED_DTYPES &&
+                   usmpy_kind_of_number(src) <= usm_dtype_table[dst->dtype].kind;
+    return follows ? usmpy_array_from_python(state, src, dst->dtype, dst->queue, USM_DEVICE)
+                   : usmpy_operand(state, src, dst->queue);
+}
+
 /* The two arrays of a copy. */
 typedef struct ends {
     usmpy_array *dst, *src; /* one reference each; NULL where parse_ends failed before */
@@ -53,7 +64,7 @@ static int parse_ends(usmpy_state *state, const char *function, PyObject *const 
         }
         return -1;
     }
-    ends->src = (usmpy_array *)usmpy_operand(state, arguments[1], ends->dst->queue);
+    ends->src = (usmpy_array *)source_of(state, arguments[1], ends->dst);
     if (ends->src == NULL || usmpy_check_writable(ends->dst) < 0) {
         return -1;
     }

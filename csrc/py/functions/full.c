@@ -10,10 +10,26 @@
 /* fill_value: an array that is broadcast, or a number. The other one is NULL. */
 typedef struct value {
     PyObject *argument;  /* borrowed */
-    usmpy_array *source; /* one reference */
+    usmpy_array *source; /* one reference; NULL until read_nested() */
+    bool is_nested;      /* sequences, whose numbers must fit the type of the result */
     PyObject *number; /* one reference: a Python number, also for another library's value of 0 dimensions */
     usm_dtype dtype;  /* of the source or the other library's value; USM_NO_DTYPE for Python's numbers */
 } value;
+
+/* The source, on the host: numbers in sequences do not say where they are. 0 or -1. */
+static int read_nested(usmpy_state *state, value *value, usm_dtype dtype)
+{
+    PyObject *host = usmpy_host_queue(state); /* borrowed */
+    PyObject *source =
+        host == NULL ? NULL : usmpy_array_from_python(state, value->argument, dtype, host, USM_DEVICE);
+    if (source == NULL) {
+        usmpy_name_argument("fill_value");
+        return -1;
+    }
+    value->source = (usmpy_array *)source;
+    value->dtype = (usm_dtype)value->source->dtype;
+    return 0;
+}
 
 static int parse_value(usmpy_state *state, PyObject *argument, value *value)
 {
@@ -23,11 +39,16 @@ static int parse_value(usmpy_state *state, PyObject *argument, value *value)
         value->number = Py_NewRef(argument);
         return 0;
     }
-    PyObject *host = usmpy_host_queue(state); /* borrowed: numbers in sequences do not say where they are */
-    value->source = host == NULL ? NULL : (usmpy_array *)usmpy_operand(state, argument, host);
-    if (value->source == NULL) {
+    value->source = (usmpy_array *)usmpy_import_any(state, argument);
+    if (value->source == NULL && PyErr_Occurred()) {
         usmpy_name_argument("fill_value");
         return -1;
+    }
+    if (value->source == NULL) {
+        bool is_number = PyLong_Check(argument) || PyFloat_Check(argument) || PyComplex_Check(argument);
+        value->number = is_number ? Py_NewRef(argument) : NULL;
+        value->is_nested = !is_number;
+        return 0;
     }
     value->dtype = (usm_dtype)value->source->dtype;
     if (!usmpy_is_array(state, argument) && value->source->ndim == 0 &&
@@ -48,8 +69,8 @@ static PyObject *fill(usmpy_array *array, value *value)
         status = usmpy_scalar_to_element(array->state, value->number, array->dtype, element);
         status = status < 0 ? -1 : usmpy_array_fill(array, element);
     } else if (array != NULL) {
-        status = usmpy_check_cast(value->source->dtype, array->dtype);
-        status = status < 0
+        bool is_read = value->source != NULL || read_nested(array->state, value, array->dtype) == 0;
+        status = !is_read || usmpy_check_cast(value->source->dtype, array->dtype) < 0
                      ? -1
                      : usmpy_copy_from(array->state, value->argument, array, value->source, "fill_value");
     }
@@ -87,10 +108,14 @@ static PyObject *full(usmpy_state *state, PyObject *const *arguments)
     bool decides = value.source != NULL &&
                    (usmpy_is_array(state, arguments[1]) || value.source->queue != state->host_queue);
     if (usmpy_parse_target(state, arguments + 2, decides ? value.source : NULL, &target) == 0) {
-        usm_dtype dtype = target.dtype != USM_NO_DTYPE
-                              ? target.dtype
-                              : dtype_of(&value, usmpy_queue_of(target.queue)->device);
-        array = usmpy_array_empty(state, target.queue, target.kind, dtype, ndim, shape, (char)order, false);
+        usm_dtype dtype = target.dtype;
+        if (dtype == USM_NO_DTYPE && (!value.is_nested || read_nested(state, &value, dtype) == 0)) {
+            dtype = dtype_of(&value, usmpy_queue_of(target.queue)->device);
+        }
+        if (dtype != USM_NO_DTYPE) {
+            array =
+                usmpy_array_empty(state, target.queue, target.kind, dtype, ndim, shape, (char)order, false);
+        }
         Py_DECREF(target.queue);
     }
     return fill(array, &value);
