@@ -14,6 +14,7 @@ import numpy as np
 import usmpy
 
 from ._core import USMArray
+from ._objects import items
 
 UNSET = np._NoValue
 
@@ -329,7 +330,7 @@ def _joining(ndim: int, axis: int) -> Callable[..., Any]:
 def _array_split(ary: USMArray, indices_or_sections: Any, axis: int = 0) -> list[USMArray]:
     length = ary.shape[axis]
     try:
-        cuts = [operator.index(cut) for cut in indices_or_sections]
+        cuts = [operator.index(cut) for cut in items(indices_or_sections, "indices_or_sections")]
     except TypeError:
         each, more = divmod(length, operator.index(indices_or_sections))
         cuts = [part * each + min(part, more) for part in range(1, indices_or_sections)]

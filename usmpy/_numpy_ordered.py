@@ -14,8 +14,10 @@ import numpy as np
 
 import usmpy
 
+from . import _core
 from ._core import USMArray
 from ._numpy_composed import UNSET, finish, refused, sorting
+from ._objects import items
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -25,9 +27,16 @@ def _beside(x: USMArray, values: Any) -> USMArray:
     return values if isinstance(values, USMArray) else usmpy.asarray(values, queue=x.queue)
 
 
+def _ints(values: Any, parameter: str) -> list[int]:
+    """One int, or one for each dimension."""
+    number = _core._number(values)
+    given = items(values, parameter, 64) if number is None else [number]
+    return [operator.index(value) for value in given]
+
+
 def _reduced_last(x: USMArray, axis: Any) -> tuple[USMArray, tuple[int, ...]]:
     """The axes that a function reduces as one, the last one; the shape of the result with keepdims."""
-    axes = range(x.ndim) if axis is None else [range(x.ndim)[i] for i in np.atleast_1d(axis)]
+    axes = range(x.ndim) if axis is None else [range(x.ndim)[i] for i in _ints(axis, "axis")]
     rest = [i for i in range(x.ndim) if i not in axes]
     moved = usmpy.permute_dims(x, (*rest, *axes))
     shape = tuple(x.shape[i] for i in rest)
@@ -204,7 +213,7 @@ def _check_indices(name: str, parameter: str, indices: Any, length: int) -> None
 
 
 def _unravel_index(indices: USMArray, shape: Any, order: str = "C") -> tuple[USMArray, ...]:
-    lengths = [operator.index(length) for length in np.atleast_1d(shape)]
+    lengths = _ints(shape, "shape")
     _check_indices("unravel_index", "indices", indices, math.prod(lengths))
     indices, found = usmpy.astype(indices, usmpy.int64), []
     for length in lengths if order == "F" else lengths[::-1]:
@@ -216,7 +225,7 @@ def _unravel_index(indices: USMArray, shape: Any, order: str = "C") -> tuple[USM
 def _ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     if mode != "raise":
         raise refused("ravel_multi_index", "mode", mode)
-    pairs = list(zip(multi_index, np.atleast_1d(dims).tolist(), strict=True))
+    pairs = list(zip(items(multi_index, "multi_index", 64), _ints(dims, "dims"), strict=True))
     total: Any = 0
     for index, length in pairs[::-1] if order == "F" else pairs:
         _check_indices("ravel_multi_index", "multi_index", index, length)
@@ -230,7 +239,8 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
             f"numpy.select: {len(condlist)} conditions and {len(choicelist)} choices; as many are allowed"
         )
     result: Any = default
-    for condition, choice in list(zip(condlist, choicelist, strict=True))[::-1]:
+    pairs = zip(items(condlist, "condlist"), items(choicelist, "choicelist"), strict=True)
+    for condition, choice in list(pairs)[::-1]:
         result = usmpy.where(condition, choice, result)
     return result
 
@@ -238,6 +248,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 def _choose(a: USMArray, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     if mode != "raise":
         raise refused("choose", "mode", mode)
+    choices = items(choices, "choices")
     _check_indices("choose", "a", a, len(choices))
     result = choices[0]
     for number, choice in enumerate(choices):

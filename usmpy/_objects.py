@@ -25,6 +25,16 @@ _WAYS = {
 }
 
 
+def items(values: Any, parameter: str, most: int = 1 << 20) -> list[Any]:
+    """The items of an iterable, which may have no end; ValueError if it has more than `most`."""
+    from itertools import islice
+
+    found = list(islice(values, most + 1))
+    if len(found) > most:
+        raise ValueError(f"{parameter} has more than {most} items; at most as many are allowed")
+    return found
+
+
 def _package(obj: object) -> str:
     return str(type(obj).__module__).split(".")[0]  # a class may have anything there
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
+from ._objects import items
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
@@ -101,7 +102,9 @@ class IPCHandle:
         """
         with memoryview(data) as view:
             own = view.tobytes()
-        return cls._make(own, _core._share_descriptors(own, None if fds is None else tuple(fds)))
+        return cls._make(
+            own, _core._share_descriptors(own, None if fds is None else tuple(items(fds, "fds", 1000)))
+        )
 
     @property
     def fds(self) -> tuple[int, ...]:

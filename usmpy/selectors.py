@@ -252,8 +252,10 @@ def select_device(selector: str, source: str = "selector") -> Device:
 
 
 def _aspects(words: str | Iterable[str], name: str, checker: Device) -> list[str]:
+    from ._objects import items
+
     try:
-        found = [words] if isinstance(words, str) else list(words)
+        found = [words] if isinstance(words, str) else items(words, name, 1000)
     except TypeError:
         raise TypeError(
             f"{name} is {words!r:.100}; an aspect such as 'fp64' or a sequence of them is allowed"

@@ -108,7 +108,27 @@ int usmpy_parse_tuple(usmpy_state *state, const usmpy_signature *signature, PyOb
     return check_required(state, signature, out);
 }
 
-PyObject *usmpy_tuple_of(PyObject *iterable)
+/* As many items as are allowed: an iterator may have no end, and a length may be wrong. */
+static PyObject *iterated(PyObject *iterator, const char *parameter, Py_ssize_t most)
+{
+    PyObject *list = PyList_New(0), *items = NULL, *item;
+    while (list != NULL && (item = PyIter_Next(iterator)) != NULL) {
+        if (PyList_GET_SIZE(list) == most) {
+            Py_DECREF(item);
+            PyErr_Format(PyExc_ValueError, "%s has more than %zd items; at most as many are allowed%s",
+                         parameter, most, most == USMPY_MOST_ITEMS ? ", in a list or tuple any number" : "");
+            break;
+        }
+        usmpy_append(&list, item);
+    }
+    if (list != NULL && !PyErr_Occurred()) {
+        items = PyList_AsTuple(list);
+    }
+    Py_XDECREF(list);
+    return items;
+}
+
+PyObject *usmpy_tuple_of(PyObject *iterable, const char *parameter, Py_ssize_t most)
 {
     if (PyTuple_CheckExact(iterable)) {
         return Py_NewRef(iterable);
@@ -125,7 +145,7 @@ PyObject *usmpy_tuple_of(PyObject *iterable)
         }
         return NULL;
     }
-    PyObject *items = PySequence_Tuple(iterator);
+    PyObject *items = iterated(iterator, parameter, most);
     Py_DECREF(iterator);
     return items;
 }
@@ -135,9 +155,9 @@ void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allo
     return PyErr_Format(PyExc_TypeError, "%s is %s %s; %s", parameter, USMPY_A(object), allowed);
 }
 
-PyObject *usmpy_items_of(PyObject *iterable, const char *parameter, const char *allowed)
+PyObject *usmpy_items_of(PyObject *iterable, const char *parameter, const char *allowed, Py_ssize_t most)
 {
-    PyObject *items = usmpy_tuple_of(iterable);
+    PyObject *items = usmpy_tuple_of(iterable, parameter, most);
     return items != NULL || PyErr_Occurred() ? items : usmpy_wrong_type(parameter, iterable, allowed);
 }
 
@@ -179,14 +199,14 @@ void usmpy_set_item(PyObject **tuple, Py_ssize_t i, PyObject *item)
     }
 }
 
-PyObject *usmpy_sequence_of(PyObject *object)
+PyObject *usmpy_sequence_of(PyObject *object, const char *parameter, Py_ssize_t most)
 {
     if (!PyTuple_Check(object) && !PyList_Check(object) && !PyRange_Check(object) && !PyIter_Check(object) &&
         (!PySequence_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object) ||
          PyByteArray_Check(object) || PyObject_HasAttrString(object, "keys"))) {
         return NULL;
     }
-    return usmpy_tuple_of(object);
+    return usmpy_tuple_of(object, parameter, most);
 }
 
 int usmpy_has_length(PyObject *object)

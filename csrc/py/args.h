@@ -91,12 +91,14 @@ static inline bool usmpy_small_int(PyObject *object, int64_t *value)
 
 /*
  * The items of any iterable, as a new tuple. NULL without an exception if the object is not iterable, so that
- * the caller raises; NULL with the exception that the iteration raised.
+ * the caller raises; NULL with the exception that the iteration raised, or a ValueError if anything but a
+ * list or a tuple has more than `most` items.
  */
-PyObject *usmpy_tuple_of(PyObject *iterable);
+PyObject *usmpy_tuple_of(PyObject *iterable, const char *parameter, Py_ssize_t most);
+#define USMPY_MOST_ITEMS ((Py_ssize_t)1 << 20) /* where the meaning gives no limit */
 
 /* The same, with the TypeError of usmpy_wrong_type for objects that are not iterable. */
-PyObject *usmpy_items_of(PyObject *iterable, const char *parameter, const char *allowed);
+PyObject *usmpy_items_of(PyObject *iterable, const char *parameter, const char *allowed, Py_ssize_t most);
 /* 0 if all items of a tuple are of this type; else -1 with TypeError "<parameter>[i] is a ...; <allowed>". */
 int usmpy_check_items(PyObject *items, PyTypeObject *type, const char *parameter, const char *allowed);
 
@@ -113,7 +115,7 @@ void usmpy_set_item(PyObject **tuple, Py_ssize_t i, USM_TAKES PyObject *item);
  * The items of a sequence or an iterator, as a new tuple. NULL without an exception for anything else: sets,
  * which have no order, mappings, strings, bytes, and objects that are not iterable.
  */
-PyObject *usmpy_sequence_of(PyObject *object);
+PyObject *usmpy_sequence_of(PyObject *object, const char *parameter, Py_ssize_t most);
 
 /* Whether the object is a sequence with a length: arrays of 0 dimensions are not. -1 with an exception. */
 int usmpy_has_length(PyObject *object);

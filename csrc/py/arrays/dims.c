@@ -5,7 +5,8 @@
 /* The items of an argument that is no int, as a new tuple of USM_MAX_NDIM at most; NULL with an exception. */
 static PyObject *items_of(PyObject *argument, const char *parameter, const char *noun)
 {
-    PyObject *items = usmpy_sequence_of(argument); /* an item's __index__ may change a list */
+    PyObject *items =
+        usmpy_sequence_of(argument, parameter, USM_MAX_NDIM); /* an item's __index__ may change a list */
     if (items == NULL && !PyErr_Occurred()) {
         PyErr_Format(PyExc_TypeError, "%s is %.100R; an int or a tuple, list or range of ints is allowed",
                      parameter, argument);

@@ -178,6 +178,21 @@ static int read_scalar(usmpy_state *state, PyObject *object, int depth, usmpy_ne
 
 static int read_level(usmpy_state *state, PyObject *object, position *position, usmpy_nested *nested);
 
+/* The object itself where it is a list or tuple, which may change; else its items, by its length at most. */
+static PyObject *items_of(PyObject *object)
+{
+    if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+        return Py_NewRef(object);
+    }
+    Py_ssize_t length = PySequence_Size(object);
+    PyObject *items = length < 0 ? NULL : usmpy_tuple_of(object, "obj", length);
+    if (items == NULL && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_TypeError,
+                        "obj has a sequence that is not iterable; iterable ones are allowed");
+    }
+    return items;
+}
+
 static int read_items(usmpy_state *state, PyObject *object, position *position, usmpy_nested *nested)
 {
     int depth = position->depth, status = 0;
@@ -185,8 +200,7 @@ static int read_items(usmpy_state *state, PyObject *object, position *position, 
         PyErr_Format(PyExc_ValueError, "obj is nested deeper than %d levels", USM_MAX_NDIM);
         return -1;
     }
-    PyObject *items =
-        PySequence_Fast(object, "obj has a sequence that is not iterable; iterable ones are allowed");
+    PyObject *items = items_of(object);
     if (items == NULL) {
         return -1;
     }

@@ -68,7 +68,8 @@ static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
     if (info == NULL) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    PyObject *pair = PySequence_Check(info) && !PyUnicode_Check(info) ? PySequence_Tuple(info) : NULL;
+    PyObject *pair =
+        PySequence_Check(info) && !PyUnicode_Check(info) ? usmpy_tuple_of(info, "__cuda_stream__", 2) : NULL;
     int found = -1;
     if (pair == NULL || PyTuple_GET_SIZE(pair) != 2 || !PyLong_Check(PyTuple_GET_ITEM(pair, 0))) {
         PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ returned %.100R; (0, handle) is needed",

@@ -8,7 +8,7 @@
 int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *function, const char *list,
                        usmpy_joined *joined)
 {
-    joined->items = usmpy_is_array(state, argument) ? NULL : usmpy_tuple_of(argument);
+    joined->items = usmpy_is_array(state, argument) ? NULL : usmpy_tuple_of(argument, list, USMPY_MOST_ITEMS);
     joined->queue = NULL;
     if (joined->items == NULL) {
         if (!PyErr_Occurred()) {

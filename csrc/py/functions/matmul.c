@@ -165,7 +165,7 @@ static int parse_pairs(const product *p, PyObject *option, int (*axes)[USM_MAX_N
 {
     int64_t count = 2;
     int n[2];
-    PyObject *pair = option == NULL || PyLong_Check(option) ? NULL : usmpy_sequence_of(option);
+    PyObject *pair = option == NULL || PyLong_Check(option) ? NULL : usmpy_sequence_of(option, "axes", 2);
     if (pair != NULL) {
         int same = PyTuple_GET_SIZE(pair) == 2;
         for (int i = 0; i < 2 && same; i++) {

@@ -61,10 +61,10 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (usmpy_parse_tuple(state, &signature, args, kwargs, &devices) < 0) {
         return NULL;
     }
-    PyObject *items =
-        Py_IS_TYPE(devices, state->device_type)
-            ? PyTuple_Pack(1, devices)
-            : usmpy_items_of(devices, "devices", "a Device or a sequence of Devices is allowed");
+    PyObject *items = Py_IS_TYPE(devices, state->device_type)
+                          ? PyTuple_Pack(1, devices)
+                          : usmpy_items_of(devices, "devices", "a Device or a sequence of Devices is allowed",
+                                           USMPY_MOST_ITEMS);
     PyObject *self = items == NULL ? NULL : context_from_devices(state, items);
     Py_XDECREF(items);
     return self;

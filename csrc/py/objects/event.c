@@ -286,7 +286,7 @@ static PyObject *event_wait_all(PyObject *type, PyObject *const *args, Py_ssize_
         usmpy_deadline(out[1], &deadline_ns) < 0) {
         return NULL;
     }
-    PyObject *items = usmpy_items_of(out[0], "events", "a sequence of Events is allowed");
+    PyObject *items = usmpy_items_of(out[0], "events", "a sequence of Events is allowed", USMPY_MOST_ITEMS);
     int status = items == NULL ? -1 : wait_all(state, items, deadline_ns);
     Py_XDECREF(items);
     return status < 0 ? NULL : Py_NewRef(Py_None);

@@ -449,7 +449,8 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
     if (usmpy_parse(state, &signature, args, nargs, kwnames, &queues) < 0) {
         return NULL;
     }
-    PyObject *items = usmpy_is_array(state, queues) ? NULL : usmpy_sequence_of(queues);
+    PyObject *items =
+        usmpy_is_array(state, queues) ? NULL : usmpy_sequence_of(queues, "queues", USMPY_MOST_ITEMS);
     if (items == NULL) {
         return PyErr_Occurred()
                    ? NULL

@@ -46,7 +46,8 @@ static int parse_depends(usmpy_state *state, PyObject *object, depends *out)
         return 0;
     }
     /* A new tuple: an iterator may own the only references, and another thread may change a list. */
-    PyObject *items = usmpy_items_of(object, "depends", "an Event or a sequence of Events is allowed");
+    PyObject *items =
+        usmpy_items_of(object, "depends", "an Event or a sequence of Events is allowed", USMPY_MOST_ITEMS);
     out->held = items;
     if (items == NULL || usmpy_check_items(items, state->event_type, "depends", "Events are allowed") < 0) {
         return -1;

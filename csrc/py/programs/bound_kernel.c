@@ -1,6 +1,7 @@
 /* BoundKernel: the callable that kernel[range] and kernel[range, events] return. */
 #include "docstrings.h"
 #include "launch.h"
+#include "py/args.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -100,7 +101,8 @@ PyObject *usmpy_kernel_bind(PyObject *self, PyObject *key)
         return NULL;
     }
     if (depends != NULL && PyIter_Check(depends)) { /* an iterator is read once, for all calls */
-        depends = PySequence_Tuple(depends);
+        depends = usmpy_items_of(depends, "depends", "an Event or a sequence of Events is allowed",
+                                 USMPY_MOST_ITEMS);
         if (depends == NULL) {
             return NULL;
         }

@@ -216,8 +216,9 @@ static int parse_word(usmpy_state *state, PyObject *item, Py_ssize_t i, bool of_
 static int parse_words(usmpy_state *state, PyObject *object, bool of_function, words *out)
 {
     static const char allowed[] = "a sequence of str is allowed";
-    PyObject *items = PyUnicode_Check(object) ? usmpy_wrong_type("parameters", object, allowed)
-                                              : usmpy_items_of(object, "parameters", allowed);
+    PyObject *items = PyUnicode_Check(object)
+                          ? usmpy_wrong_type("parameters", object, allowed)
+                          : usmpy_items_of(object, "parameters", allowed, USMPY_MOST_ITEMS);
     if (items == NULL) {
         return -1;
     }

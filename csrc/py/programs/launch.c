@@ -432,7 +432,7 @@ PyObject *usmpy_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t n
     static const char allowed[] = "a sequence of arguments is allowed";
     PyObject *items = PyUnicode_Check(out[1]) || PyBytes_Check(out[1])
                           ? usmpy_wrong_type("args", out[1], allowed)
-                          : usmpy_items_of(out[1], "args", allowed);
+                          : usmpy_items_of(out[1], "args", allowed, USMPY_MOST_ITEMS);
     if (items == NULL) {
         return NULL;
     }

@@ -75,7 +75,7 @@ static int extents_of(usmpy_state *state, PyObject *object, const char *paramete
     /* Not a dict or a set: the order of their items means nothing. */
     PyObject *items = !PySequence_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object)
                           ? usmpy_wrong_type(parameter, object, allowed)
-                          : usmpy_items_of(object, parameter, allowed);
+                          : usmpy_items_of(object, parameter, allowed, 3);
     if (items == NULL) {
         return -1;
     }
