@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from . import _core
 from ._numpy import _PACKED
 
@@ -93,17 +95,30 @@ def _is_true(obj: Any, name: str) -> bool:
         return False
 
 
+def _behind(obj: Any) -> Any:
+    """The object whose protocol a proxy hands out: the one that a method is bound to."""
+    for name in ("__array__", "__dlpack__"):
+        try:
+            owner = getattr(getattr(obj, name, None), "__self__", None)
+        except Exception:  # of a property of the object
+            owner = None
+        if owner is not None:
+            return owner
+    return obj
+
+
 def check(obj: Any) -> None:
     """Refuse an object whose mask or unit would be lost: BufferError."""
-    import numpy as np
-
-    if isinstance(obj, np.ma.MaskedArray) and np.ma.is_masked(obj):
+    owner = _behind(obj)
+    ma = sys.modules.get("numpy.ma")  # an object with a mask has loaded it
+    if ma is not None and isinstance(owner, ma.MaskedArray) and ma.is_masked(owner):
         raise BufferError(
             f"obj is a {_named(obj)} with masked elements, and arrays here have no mask; obj.filled(0) has 0 "
             "there"
         )
     for name in ("unit", "units"):
-        unit = getattr(obj, name, None) if hasattr(type(obj), name) else None  # no column of this name
+        kind = getattr(owner, "__class__", None)
+        unit = getattr(owner, name, None) if hasattr(kind, name) else None  # no column of this name
         if unit is not None and not isinstance(unit, str) and not callable(unit):
             raise BufferError(
                 f"obj is a {_named(obj)} with unit {str(unit)[:_MOST]!r}, and arrays here have no units; "

@@ -25,7 +25,8 @@ typedef enum usmpy_where {
 typedef enum usmpy_numpy {
     USMPY_NUMPY_OTHER,
     USMPY_NUMPY_SCALAR,  /* numpy.generic: a number, or a time, a text, a record */
-    USMPY_NUMPY_DERIVED, /* a class derived from numpy.ndarray: a mask or a unit may go with the elements */
+    USMPY_NUMPY_DERIVED, /* derived from numpy.ndarray, or a proxy: a mask or a unit may go with the elements
+                          */
 } usmpy_numpy;
 
 /* Returns a CUDA stream, 0 for the legacy default one; -1 may stand for an exception. */

@@ -330,6 +330,14 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
     return usmpy_array_from_tensor(state, &tensor, &origin, queue_object);
 }
 
+/* Refuses an object whose mask or unit would be lost. 0 or -1. */
+static int check_plain(PyObject *x)
+{
+    PyObject *none = usmpy_call("usmpy._objects", "check", "(O)", x);
+    Py_XDECREF(none);
+    return none == NULL ? -1 : 0;
+}
+
 /* The type has no protocol, but an object may have __dlpack__ itself, as proxies do. */
 static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *queue_object)
 {
@@ -345,7 +353,7 @@ static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *
     }
     Py_DECREF(method);
     const usmpy_type_entry entry = {.route = USMPY_ROUTE_VERSIONED};
-    return through_method(state, x, &entry, queue_object);
+    return check_plain(x) < 0 ? NULL : through_method(state, x, &entry, queue_object);
 }
 
 /*
@@ -374,11 +382,9 @@ usmpy_array *usmpy_import_dlpack(usmpy_state *state, PyObject *x, PyObject *queu
         room = *entry;
         room.method = NULL; /* the check may run Python code that changes the type */
         entry = &room;
-        PyObject *checked = usmpy_call("usmpy._objects", "check", "(O)", x);
-        if (checked == NULL) {
+        if (check_plain(x) < 0) {
             return NULL;
         }
-        Py_DECREF(checked);
     }
     switch (entry->route) {
         case USMPY_ROUTE_TABLE:

@@ -238,10 +238,15 @@ static int find_route(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *
     return table_at == -2 || method_at == -2 ? -1 : 0;
 }
 
-/* By the names of its bases, since NumPy may not be loaded. 0 or -1. */
-static int find_numpy(PyTypeObject *type, usmpy_type_entry *entry)
+/* By the names of its bases, since NumPy may not be loaded. Proxies define __class__. 0 or -1. */
+static int find_numpy(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
 {
-    PyObject *mro = mro_of(type);
+    PyObject *mro = mro_of(type), *value = NULL;
+    Py_ssize_t at = find_in_mro(type, state->names[USMPY___class__], &value);
+    Py_XDECREF(value);
+    if (mro != NULL && at >= 0 && at < PyTuple_GET_SIZE(mro) - 1) {
+        entry->numpy = USMPY_NUMPY_DERIVED;
+    }
     for (Py_ssize_t i = 0; mro != NULL && i < PyTuple_GET_SIZE(mro); i++) {
         const char *name = ((PyTypeObject *)PyTuple_GET_ITEM(mro, i))->tp_name;
         if (strcmp(name, "numpy.generic") == 0) {
@@ -251,14 +256,14 @@ static int find_numpy(PyTypeObject *type, usmpy_type_entry *entry)
         }
     }
     Py_XDECREF(mro);
-    return mro == NULL && PyErr_Occurred() ? -1 : 0;
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
 {
     bool compiled;
     *entry = (usmpy_type_entry){.route = USMPY_ROUTE_NONE};
-    if (find_route(state, type, entry, &compiled) < 0 || find_numpy(type, entry) < 0) {
+    if (find_route(state, type, entry, &compiled) < 0 || find_numpy(state, type, entry) < 0) {
         return -1;
     }
     int lazy = 0;
