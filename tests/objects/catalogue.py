@@ -18,6 +18,7 @@ import importlib
 import mmap
 import pathlib
 import tempfile
+import unittest.mock as mock
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -412,6 +413,14 @@ def protocols() -> Iterator[tuple]:
         lambda: _thing(__index__=lambda self: 3, **_sequence(7, 8)),
         np.array([7, 8]),
     )
+    yield (
+        "__index__ and sequence with a shape",
+        lambda: _thing(__index__=lambda self: 3, shape=(2,), **_sequence(7, 8)),
+        NOTHING,
+    )
+    for kind in (mock.Mock, mock.MagicMock, mock.NonCallableMagicMock, mock.AsyncMock):
+        yield kind.__name__, kind, NOTHING
+    yield "MagicMock of an array", lambda: mock.MagicMock(spec=np.ndarray), NOTHING
     yield "__len__ and __getitem__", lambda: _thing(**_sequence(7, 8)), np.array([7, 8])
     yield "__len__ and __getitem__, empty", lambda: _thing(**_sequence()), np.array([])
     yield "class of items", lambda: enum.IntEnum("Count", "ONE TWO"), NOTHING

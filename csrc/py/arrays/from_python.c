@@ -31,11 +31,15 @@ static int is_sequence(usmpy_state *state, PyObject *object)
     return sequence;
 }
 
-/* An object with __index__ as an int: new reference; NULL with TypeError. */
+/*
+ * An object with __index__ as an int: new reference; NULL with TypeError. One that has items, too, and is no
+ * sequence answers whatever it is asked, as mocks do.
+ */
 static PyObject *to_number(PyObject *object)
 {
-    return PyIndex_Check(object) ? PyNumber_Index(object)
-                                 : usmpy_call("usmpy._objects", "refuse", "(O)", object);
+    return PyIndex_Check(object) && !PySequence_Check(object)
+               ? PyNumber_Index(object)
+               : usmpy_call("usmpy._objects", "refuse", "(O)", object);
 }
 
 /* Adds a leaf. Takes the references in any case. 0 or -1. */
