@@ -213,10 +213,11 @@ RARE = {
     "py/programs": "build kernel program",
     "core/share": "export handle memfd opening pipe share",
     "backends/host": "device library memory",
-    "backends/opencl": "context device library native native_kernel profiling program queue_cache status",
-    "backends/level_zero": "context device library native profiling program share status",
-    "backends/cuda": "context cublas device library native nvrtc profiling program ptx share share_order"
-    " staging status",
+    "backends/opencl": "context device kernel library memory native native_kernel profiling program"
+    " queue_cache status",
+    "backends/level_zero": "context device event_pool library memory native profiling program share status",
+    "backends/cuda": "capture context cublas device kernel library memory native nvrtc profiling program ptx"
+    " share share_order staging status",
 }
 RARE_FILES = {f"{folder}/{name}.c" for folder, names in RARE.items() for name in names.split()}
 LOOPS_OF_CPU = "builtin builtin_wide cast operate_loops operate_avx2 operate_avx512 sort"
