@@ -16,7 +16,8 @@ _CODE = ["-O3", "-march=native", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "
 # trunc(x), which is another zero for -0.5. Not -w: GCC then ignores -Werror.
 _PORTABLE = ["-fno-math-errno", "-fno-strict-aliasing", "-fno-ident"]
 _PORTABLE += ["-Werror=implicit-function-declaration", "-Werror=implicit-int", "-Werror=int-conversion"]
-_PORTABLE += ["-Werror=incompatible-pointer-types"]
+_PORTABLE += ["-Werror=incompatible-pointer-types", "-fstack-usage"]
+_MOST_PRIVATE = 4 << 20  # bytes of a frame: threads have stacks of 8 MiB
 _C = ["-Werror=implicit-function-declaration"]
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,-z,noexecstack"]
 _OPENCL_OPTIONS: dict[str, list[str]] = {
@@ -129,8 +130,10 @@ def _preprocess(compiler: Compiler, options: _Options, prelude: str, source: str
     return _text(done.stdout)
 
 
-def _compile(compiler: Compiler, flags: list[str], options: _Options, text: str) -> tuple[bytes | None, str]:
-    """(the object, or None if it failed; the log)."""
+def _compile(
+    compiler: Compiler, flags: list[str], options: _Options, text: str
+) -> tuple[bytes | None, str, list[int]]:
+    """(the object, or None if it failed; the log; the frames' sizes, with -fstack-usage)."""
     import tempfile
 
     flags = [*_CODE, *flags, "-fdiagnostics-color=never", *options.compiler]
@@ -151,13 +154,17 @@ def _compile(compiler: Compiler, flags: list[str], options: _Options, text: str)
             done = _run([*compiler.command, *flags, "-x", "c", "-", "-x", "none", "-o", out, *link], text)
             output = _text(done.stderr)
         if done.returncode:
-            return None, output or _output_of(done)
+            return None, output or _output_of(done), []
         with open(out, "rb") as file:
             data = file.read()
+        frames = []
+        for usage in (entry.path for entry in os.scandir(folder) if entry.name.endswith(".su")):
+            with open(usage, encoding="utf-8", errors="replace") as file:
+                frames += [int(line.split("\t")[1]) for line in file]
     if cache.temporary_folder() != private:  # what was read may be another user's
         message = f"the temporary folder {private} was replaced while the program was built; build it again"
         raise CompileError(message, message + "\n")
-    return data, output
+    return data, output, frames
 
 
 def _build_portable(compiler: Compiler, options: _Options, source: str, name: str) -> tuple[bytes, str]:
@@ -173,14 +180,23 @@ def _build_portable(compiler: Compiler, options: _Options, source: str, name: st
         translated = portable.translate(text, name)
     except portable.Refused as error:
         raise _refused(error, source, name) from None
-    macros = [o for o in options.compiler if o not in options.preprocessor]
+    given, macros = options, [o for o in options.compiler if o not in options.preprocessor]
     flags = [*_PORTABLE, *(["-fexcess-precision=16"] if re.search(r"\b_Float16\b|\bhalf\b", text) else [])]
     if "USM_ITEMS {" in translated:  # GCC 12 moves the memset of `a[i] = x; a[i] = 0` before the first store
         order = '#pragma GCC optimize("no-tree-loop-distribute-patterns")'  # not an option: clang knows none
         translated = f"#ifndef __clang__\n{order}\n#endif\n{translated}"
-    data, log = _compile(compiler, flags, options._replace(compiler=macros), translated)
+    options = options._replace(compiler=macros)
+    data, log, frames = _compile(compiler, flags, options, translated)
     if data is None:
-        raise _portable_error(compiler, options, constants, text, log, source, name)
+        raise _portable_error(compiler, given, constants, text, log, source, name)
+    if (largest := max(frames, default=0)) > _MOST_PRIVATE:
+        message = f"{name}: error: a work-item has {largest} bytes of private variables, and on the host at "
+        message += f"most {_MOST_PRIVATE}; keep large arrays in global memory"
+        raise CompileError(message, message + "\n")
+    if sum(frames) > 128 << 10 and "USM_STACK" in translated:  # one may call all others
+        room = f"#define USM_STACK {(256 << 10) + sum(frames) + 65535 & -65536}\n"
+        data = _compile(compiler, flags, options, room + translated)[0]
+        assert data is not None
     return data, text
 
 
@@ -211,7 +227,7 @@ def _build_c(compiler: Compiler, options: _Options, source: str, name: str) -> t
         raise _refused(error, source, name) from None
     except plain_c.Unreadable:
         tail = ""  # the compiler's message is better
-    data, log = _compile(compiler, _C, options, _marker(name) + source + "\n" + tail)
+    data, log, _ = _compile(compiler, _C, options, _marker(name) + source + "\n" + tail)
     if data is None:
         raise _error(log, source, name)
     return data, text

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-CONSTANTS = """\
-#undef linux
-#undef unix
-#undef i386
-#undef __GNUC__
-#undef __clang__
-#undef __STDC_VERSION__
-#undef __STDC_HOSTED__
-#define __ENDIAN_LITTLE__ 1
-#define CL_VERSION_1_0 100
-#define CL_VERSION_1_1 110
-#define CL_VERSION_1_2 120
-#define CL_VERSION_2_0 200
-#define CL_VERSION_3_0 300
-#define cl_khr_fp64 1
-#define __opencl_c_fp64 1
-#define __opencl_c_int64 1
-#define cl_khr_byte_addressable_store 1
-#define cl_khr_global_int32_base_atomics 1
-#define cl_khr_global_int32_extended_atomics 1
-#define cl_khr_local_int32_base_atomics 1
-#define cl_khr_local_int32_extended_atomics 1
-#define cl_khr_int64_base_atomics 1
-#define cl_khr_int64_extended_atomics 1
+_UNDEFINED = "linux unix i386 __GNUC__ __clang__ __STDC_VERSION__ __STDC_HOSTED__"
+_ONE = """
+__ENDIAN_LITTLE__ cl_khr_fp64 __opencl_c_fp64 __opencl_c_int64 cl_khr_byte_addressable_store
+cl_khr_global_int32_base_atomics cl_khr_global_int32_extended_atomics cl_khr_local_int32_base_atomics
+cl_khr_local_int32_extended_atomics cl_khr_int64_base_atomics cl_khr_int64_extended_atomics
+"""
+CONSTANTS = "".join(f"#undef {name}\n" for name in _UNDEFINED.split())
+CONSTANTS += "".join(f"#define {name} 1\n" for name in _ONE.split())
+CONSTANTS += "".join(f"#define CL_VERSION_{v // 100}_{v // 10 % 10} {v}\n" for v in (100, 110, 120, 200, 300))
+CONSTANTS += """\
 #ifdef __FLT16_MAX__
 #define cl_khr_fp16 1
 #define __opencl_c_fp16 1
@@ -46,38 +32,8 @@ CONSTANTS = """\
 #define LONG_MAX 0x7fffffffffffffffL
 #define LONG_MIN (-0x7fffffffffffffffL - 1)
 #define ULONG_MAX 0xffffffffffffffffUL
-#define FLT_DIG 6
-#define FLT_MANT_DIG 24
-#define FLT_MAX_10_EXP +38
-#define FLT_MAX_EXP +128
-#define FLT_MIN_10_EXP -37
-#define FLT_MIN_EXP -125
-#define FLT_RADIX 2
-#define FLT_MAX 0x1.fffffep127f
-#define FLT_MIN 0x1.0p-126f
-#define FLT_EPSILON 0x1.0p-23f
 #define FP_ILOGB0 (-2147483647 - 1)
 #define FP_ILOGBNAN 2147483647
-#define DBL_DIG 15
-#define DBL_MANT_DIG 53
-#define DBL_MAX_10_EXP +308
-#define DBL_MAX_EXP +1024
-#define DBL_MIN_10_EXP -307
-#define DBL_MIN_EXP -1021
-#define DBL_RADIX 2
-#define DBL_MAX 0x1.fffffffffffffp1023
-#define DBL_MIN 0x1.0p-1022
-#define DBL_EPSILON 0x1.0p-52
-#define HALF_DIG 3
-#define HALF_MANT_DIG 11
-#define HALF_MAX_10_EXP +4
-#define HALF_MAX_EXP +16
-#define HALF_MIN_10_EXP -4
-#define HALF_MIN_EXP -13
-#define HALF_RADIX 2
-#define HALF_MAX 0x1.ffcp15h
-#define HALF_MIN 0x1.0p-14h
-#define HALF_EPSILON 0x1.0p-10h
 #define MAXFLOAT 0x1.fffffep127f
 #define HUGE_VALF __builtin_inff()
 #define HUGE_VAL __builtin_inf()
@@ -90,6 +46,18 @@ CONSTANTS = """\
 #define ATOMIC_VAR_INIT(x) (x)
 #define ATOMIC_FLAG_INIT 0
 """
+
+_LIMITS = "DIG MANT_DIG MAX_10_EXP MAX_EXP MIN_10_EXP MIN_EXP RADIX MAX MIN EPSILON"
+_OF_TYPES = {
+    "HALF": "3 11 +4 +16 -4 -13 2 0x1.ffcp15h 0x1.0p-14h 0x1.0p-10h",
+    "FLT": "6 24 +38 +128 -37 -125 2 0x1.fffffep127f 0x1.0p-126f 0x1.0p-23f",
+    "DBL": "15 53 +308 +1024 -307 -1021 2 0x1.fffffffffffffp1023 0x1.0p-1022 0x1.0p-52",
+}
+CONSTANTS += "".join(
+    f"#define {kind}_{name} {value}\n"
+    for kind, values in _OF_TYPES.items()
+    for name, value in zip(_LIMITS.split(), values.split(), strict=True)
+)
 
 _PI = {
     "E": "2.718281828459045235360",

@@ -2,7 +2,8 @@
 
 At a barrier, a work-item switches to the next one that has not ended. When it runs again, all others have
 reached the barrier. A protected page below each stack makes an overflow a segmentation fault, so that a
-work-item cannot write to the stack of another one.
+work-item cannot write to the stack of another one. Stacks have room for the frames that the compiler reports
+(host.py).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from .portable_loops import head
 
 # No system header is included, since its names could conflict with those of the program.
 TEXT = """\
+#ifndef USM_STACK
 #define USM_STACK (256 << 10)
+#endif
 #define USM_PAGE 65536
 struct usm_fiber {
     void *sp;
