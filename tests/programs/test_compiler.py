@@ -427,22 +427,13 @@ VECTORS = {
 }
 
 
-# What may trap in a branch GCC puts into a vector only where it can mask it.
-MASKED = {"branches", "steps"}
-
-
-def gcc_defines(macro):
-    """Whether GCC defines it with the options that choose the processor for kernels of the host."""
-    processor = [option for option in host._CODE if option.startswith("-march")]
-    command = [*GCC.split(), *processor, "-dM", "-E", "-x", "c", os.devnull]
-    return f"#define {macro} " in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+PROCESSORS = ["native", *(["x86-64-v2", "x86-64-v3"] if platform.machine() == "x86_64" else [])]
 
 
 @pytest.mark.skipif(not IS_GCC, reason="GCC alone says what it vectorised")
+@pytest.mark.parametrize("processor", PROCESSORS)
 @pytest.mark.parametrize("name", VECTORS)
-def test_loops_over_work_items_vectorise(name, tmp_path, monkeypatch):
-    if name in MASKED and not gcc_defines("__AVX512F__"):
-        pytest.skip("vectors with masks need a processor with AVX-512")
+def test_loops_over_work_items_vectorise(name, processor, tmp_path, monkeypatch):
     body = VECTORS[name]
     said = tmp_path / "said"
     monkeypatch.setenv("CC", f"{GCC} -fopt-info-vec-optimized={said}")
@@ -450,9 +441,35 @@ def test_loops_over_work_items_vectorise(name, tmp_path, monkeypatch):
     source = (
         helpers + "kernel void f(global const float *x, global float *y, float a, int n)\n{ " + body + " }"
     )
-    x, y = np.ones(300, "f4"), np.ones(300, "f4")
-    build(source).f(300, x, y, 0.5, 300, local=100)
+    built = build(source, options=f"-march={processor}")
     assert "loop vectorized" in said.read_text()
+    if processor == "native":
+        x, y = np.ones(300, "f4"), np.ones(300, "f4")
+        built.f(300, x, y, 0.5, 300, local=100)
+
+
+CONVERSIONS = {
+    "cast": "y[i] = ({real})({integer})x[i];",
+    "variable": "{integer} t = x[i]; y[i] = t;",
+    "branch": "if (x[i] < 7) y[i] = ({integer})x[i]; else y[i] = x[i];",
+    "function": "y[i] = convert_{real}(convert_{integer}(x[i]));",
+}
+
+
+@pytest.mark.parametrize("integer", ["char", "short", "int", "long", "uint", "ulong"])
+@pytest.mark.parametrize("way", CONVERSIONS)
+def test_integers_have_one_zero(way, integer):
+    """-0.5 becomes 0, and 0.0: no compiler takes both conversions for trunc(), which gives -0.0."""
+    for real, code in (("float", "f4"), ("double", "f8")):
+        body = CONVERSIONS[way].format(real=real, integer=integer)
+        source = (
+            f"kernel void f(global const {real} *x, global {real} *y) {{ int i = get_global_id(0); {body} }}"
+        )
+        x = np.array([-0.5, -0.0, 0.25, 0.5, 1.5, 6.75, 100.5] * 9, code)
+        y = np.empty_like(x)
+        build(source).f(x.size, x, y)
+        assert y.tolist() == np.where((way == "branch") & (x >= 7), x, np.trunc(x)).tolist()
+        assert not np.signbit(y).any()
 
 
 VECTOR_MATH = [(name, real) for name in ("cos", "exp", "log", "pow", "sin") for real in ("float", "double")]

@@ -12,12 +12,14 @@ from . import build_options, cache, process
 from .compiler import CompileError, Compiler, CompilerMissing, LanguageError
 
 _CODE = ["-O3", "-march=native", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pipe"]
-# OpenCL C has no errno, and pointers may be cast. Not -fno-trapping-math: GCC then takes (float)(int)x for
-# trunc(x), which is another zero for -0.5. Not -w: GCC then ignores -Werror.
+# OpenCL C has no errno, and pointers may be cast. Not -w: GCC then ignores -Werror.
 _PORTABLE = ["-fno-math-errno", "-fno-strict-aliasing", "-fno-ident"]
 _PORTABLE += ["-Werror=implicit-function-declaration", "-Werror=implicit-int", "-Werror=int-conversion"]
 _PORTABLE += ["-Werror=incompatible-pointer-types", "-fstack-usage"]
 _MOST_PRIVATE = 4 << 20  # bytes of a frame: threads have stacks of 8 MiB
+# Without traps, GCC puts branches into vectors on every processor. See _compile for what else it does then.
+_GCC = ["-fno-trapping-math"]
+_IS_GCC = "#ifndef __clang__\nusm_gcc\n#endif\n"  # in front of what is preprocessed
 _C = ["-Werror=implicit-function-declaration"]
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,-z,noexecstack"]
 _OPENCL_OPTIONS: dict[str, list[str]] = {
@@ -136,6 +138,7 @@ def _compile(
     """(the object, or None if it failed; the log; the frames' sizes, with -fstack-usage)."""
     import tempfile
 
+    given = flags
     flags = [*_CODE, *flags, "-fdiagnostics-color=never", *options.compiler]
     # With options of fast arithmetic, linking adds code that changes the whole process's arithmetic.
     apart = any(re.match(r"-Ofast|-ffast-math|-funsafe-math", option) for option in options.compiler)
@@ -143,21 +146,29 @@ def _compile(
     with tempfile.TemporaryDirectory(prefix="build-", dir=private) as folder:
         out = os.path.join(folder, "kernels.so")
         link = [*_LINK, *options.linker, "-lm"]
+        optimized = os.path.join(folder, "optimized")
+        dump = [f"-fdump-tree-optimized={optimized}"] if _GCC[0] in flags else []
         if apart:
             part = os.path.join(folder, "kernels.o")
-            done = _run([*compiler.command, *flags, "-c", "-x", "c", "-", "-o", part], text)
+            done = _run([*compiler.command, *flags, *dump, "-c", "-x", "c", "-", "-o", part], text)
             output = _text(done.stderr)
             if not done.returncode:
                 done = _run([*compiler.command, "-fPIC", part, "-o", out, *link], "")
                 output += _text(done.stderr)
         else:
-            done = _run([*compiler.command, *flags, "-x", "c", "-", "-x", "none", "-o", out, *link], text)
+            command = [*compiler.command, *flags, *dump, "-x", "c", "-", "-x", "none", "-o", out, *link]
+            done = _run(command, text)
             output = _text(done.stderr)
         if done.returncode:
             return None, output or _output_of(done), []
         with open(out, "rb") as file:
             data = file.read()
-        frames = []
+        frames: list[int] = []
+        if dump:  # GCC 12 then takes (float)(int)x for trunc(x), which is another zero for -0.5
+            is_known = os.path.isfile(optimized)  # not with -flto
+            with open(optimized if is_known else os.devnull, encoding="utf-8", errors="replace") as file:
+                if not is_known or ".TRUNC (" in file.read():
+                    return _compile(compiler, [o for o in given if o not in _GCC], options, text)
         for usage in (entry.path for entry in os.scandir(folder) if entry.name.endswith(".su")):
             with open(usage, encoding="utf-8", errors="replace") as file:
                 frames += [int(line.split("\t")[1]) for line in file]
@@ -175,16 +186,17 @@ def _build_portable(compiler: Compiler, options: _Options, source: str, name: st
         f"#define __OPENCL_VERSION__ {options.version}\n#define __OPENCL_C_VERSION__ {options.version}\n"
     )
     constants = CONSTANTS + versions
-    text = _preprocess(compiler, options, constants, source, name)
+    text = _preprocess(compiler, options, _IS_GCC + constants, source, name)
+    is_gcc, text = "\nusm_gcc\n" in text, text.replace("\nusm_gcc\n", "\n\n", 1)
     try:
         translated = portable.translate(text, name)
     except portable.Refused as error:
         raise _refused(error, source, name) from None
     given, macros = options, [o for o in options.compiler if o not in options.preprocessor]
     flags = [*_PORTABLE, *(["-fexcess-precision=16"] if re.search(r"\b_Float16\b|\bhalf\b", text) else [])]
-    if "USM_ITEMS {" in translated:  # GCC 12 moves the memset of `a[i] = x; a[i] = 0` before the first store
-        order = '#pragma GCC optimize("no-tree-loop-distribute-patterns")'  # not an option: clang knows none
-        translated = f"#ifndef __clang__\n{order}\n#endif\n{translated}"
+    flags += _GCC if is_gcc else []
+    if is_gcc and "USM_ITEMS {" in translated:  # GCC 12 moves the memset of `a[i] = x; a[i] = 0` to the front
+        flags.append("-fno-tree-loop-distribute-patterns")
     options = options._replace(compiler=macros)
     data, log, frames = _compile(compiler, flags, options, translated)
     if data is None:
