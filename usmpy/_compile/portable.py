@@ -17,6 +17,7 @@ runs one group at a time.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -165,6 +166,7 @@ def declares_array(source: Source, i: int) -> bool:
     return False
 
 
+@functools.lru_cache(maxsize=1)  # each kernel asks
 def struct_names(source: Source) -> set[str]:
     """Names of types that may be structs: all that the program defines for other than plain numbers."""
     found = set()
@@ -300,10 +302,8 @@ def program(source: Source, target: Target = HOST) -> tuple[str, list[tuple[Kern
     for function in defined:
         if not function.kernel:
             continue
-        if (
-            "void" not in source.text[function.start : function.named]
-            or source.text[function.named - 1] == "*"
-        ):
+        before = source.text[function.start : function.named]
+        if "void" not in before or before[-1] == "*":
             raise source.refuse(function.named, f"{function.name}: a kernel returns void")
         if function.name in {kernel.name for kernel, _ in kernels}:
             raise source.refuse(function.named, f"{function.name}: defined twice")
@@ -311,9 +311,8 @@ def program(source: Source, target: Target = HOST) -> tuple[str, list[tuple[Kern
         if [source.text[first:last] for first, last in pieces] == [["void"]]:
             pieces = []
         parameters = [parameter(source, first, last) for first, last in pieces]
-        has_local = any(p.local for p in parameters) or any(
-            source.text[i] in _LOCAL for i in range(function.body, function.end)
-        )
+        inside = source.text[function.body : function.end]
+        has_local = any(p.local for p in parameters) or not _LOCAL.isdisjoint(inside)
         required = required_size(source, function)
         kernel = Kernel(
             function.name,

@@ -2,8 +2,7 @@
 
 At a barrier, a work-item switches to the next one that has not ended. When it runs again, all others have
 reached the barrier. A protected page below each stack makes an overflow a segmentation fault, so that a
-work-item cannot write to the stack of another one. Stacks have room for the frames that the compiler reports
-(host.py).
+work-item cannot write to the stack of another one. All frames that host.py finds have room together.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ portable_fibers.py, which runs any kernel.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -55,6 +56,7 @@ class _Phases:
         self.source, self.function, self.kernel = source, function, kernel
         self.text = source.text
         self.scopes: dict[str, list[tuple[int, int]]] = {}
+        self.where: dict[str, list[int]] = {}  # the places of each word
         # Variables that live across barriers: scope and number.
         self.kept: dict[str, list[tuple[int, int, int]]] = {}
         self.types: list[str] = []
@@ -188,6 +190,8 @@ class _Phases:
     def check_names(self) -> None:
         """Records the scope of each name. No name may hide another one, and no parameter may change."""
         text, start, end = self.text, self.function.body, self.function.end
+        for i in range(start, end):
+            self.where.setdefault(text[i], []).append(i)
         for p in self.kernel.parameters:
             self.scopes.setdefault(p.name, []).append((start, end))
         blocks = [start]
@@ -210,9 +214,8 @@ class _Phases:
                 if any(scope[0] < high and low < scope[1] for low, high in others):
                     raise _Unsuitable
                 others.append(scope)
-        for p in self.kernel.parameters:
-            if any(text[i] == p.name and self.changes(i) for i in range(start, end)):
-                raise _Unsuitable
+        if any(self.changes(i) for p in self.kernel.parameters for i in self.where.get(p.name, ())):
+            raise _Unsuitable
 
     def changes(self, i: int) -> bool:
         """Whether the variable named here may get another value; true in doubt."""
@@ -238,11 +241,11 @@ class _Phases:
             low, high = next(
                 scope for scope in self.scopes[variable.name] if scope[0] <= variable.first < scope[1]
             )
-            uses = [i for i in range(low, high) if self.text[i] == variable.name and self.is_variable(i)]
-            if any(not first <= i < last or self.escapes(variable, i) for i in uses):
+            at = self.where[variable.name]
+            at = at[bisect_left(at, low) : bisect_left(at, high)]
+            if any(self.is_variable(i) and (not first <= i < last or self.escapes(variable, i)) for i in at):
                 self.check_shape(variable.first, variable.value or variable.last, {variable.name})
-                places = self.kept.setdefault(variable.name, [])
-                places.append((low, high, len(self.types)))
+                self.kept.setdefault(variable.name, []).append((low, high, len(self.types)))
                 self.types.append(variable.type.format(f"usm_type{len(self.types)}"))
 
     def escapes(self, variable: _Variable, i: int) -> bool:
