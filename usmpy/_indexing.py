@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._objects import as_int
 from .errors import AxisError
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
@@ -28,9 +29,7 @@ def _array_of(value: Any, x: USMArray) -> USMArray:
 
 def _axis_of(x: USMArray, axis: SupportsIndex) -> int:
     try:
-        return range(x.ndim)[axis]
-    except TypeError:
-        raise TypeError(f"axis is {axis!r:.100}; an int is allowed") from None
+        return range(x.ndim)[as_int(axis, "axis")]
     except IndexError:
         raise AxisError(
             f"axis is {axis!r:.100}; the array has {x.ndim} dimensions, so {-x.ndim} to {x.ndim - 1} are "

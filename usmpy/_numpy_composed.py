@@ -5,7 +5,6 @@ usmpy/_numpy_functions.py gives them to NumPy.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import usmpy
 
 from ._core import USMArray
-from ._objects import items
+from ._objects import as_int, items
 
 UNSET = np._NoValue
 
@@ -327,13 +326,18 @@ def _joining(ndim: int, axis: int) -> Callable[..., Any]:
     return call
 
 
-def _array_split(ary: USMArray, indices_or_sections: Any, axis: int = 0) -> list[USMArray]:
-    length = ary.shape[axis]
-    try:
-        cuts = [operator.index(cut) for cut in items(indices_or_sections, "indices_or_sections")]
-    except TypeError:
-        each, more = divmod(length, operator.index(indices_or_sections))
-        cuts = [part * each + min(part, more) for part in range(1, indices_or_sections)]
+def _array_split(
+    ary: USMArray, indices_or_sections: Any, axis: int = 0, equal: bool = False
+) -> list[USMArray]:
+    name, given, length = "indices_or_sections", indices_or_sections, ary.shape[axis]
+    if hasattr(type(given), "__iter__") and getattr(given, "ndim", 1):
+        cuts = [as_int(cut, f"{name}[{i}]") for i, cut in enumerate(items(given, name))]
+    else:
+        sections = as_int(given, name, "an int, or a sequence of ints, is allowed")
+        if sections < 1 or (equal and length % sections):
+            raise ValueError(f"{name} is {sections}; {length} elements cannot be split into equal parts")
+        each, more = divmod(length, sections)
+        cuts = [part * each + min(part, more) for part in items(range(1, sections), name)]
     before = (slice(None),) * range(ary.ndim)[axis]
     return [
         ary[(*before, slice(first, last))] for first, last in zip([0, *cuts], [*cuts, length], strict=True)
@@ -341,9 +345,7 @@ def _array_split(ary: USMArray, indices_or_sections: Any, axis: int = 0) -> list
 
 
 def _split(ary: USMArray, indices_or_sections: Any, axis: int = 0) -> list[USMArray]:
-    if not hasattr(indices_or_sections, "__len__") and ary.shape[axis] % operator.index(indices_or_sections):
-        raise ValueError("array split does not result in an equal division")
-    return _array_split(ary, indices_or_sections, axis)
+    return _array_split(ary, indices_or_sections, axis, equal=True)
 
 
 def _round(a: USMArray, decimals: int = 0, out: Any = None) -> Any:

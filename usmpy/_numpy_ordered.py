@@ -6,7 +6,6 @@ usmpy/_numpy_functions.py gives them to NumPy, with those of usmpy/_numpy_compos
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +13,9 @@ import numpy as np
 
 import usmpy
 
-from . import _core
 from ._core import USMArray
 from ._numpy_composed import UNSET, finish, refused, sorting
-from ._objects import items
+from ._objects import as_int, items
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -29,9 +27,9 @@ def _beside(x: USMArray, values: Any) -> USMArray:
 
 def _ints(values: Any, parameter: str) -> list[int]:
     """One int, or one for each dimension."""
-    number = _core._number(values)
-    given = items(values, parameter, 64) if number is None else [number]
-    return [operator.index(value) for value in given]
+    if not hasattr(type(values), "__iter__") or not getattr(values, "ndim", 1):
+        return [as_int(values, parameter)]
+    return [as_int(value, f"{parameter}[{i}]") for i, value in enumerate(items(values, parameter, 64))]
 
 
 def _reduced_last(x: USMArray, axis: Any) -> tuple[USMArray, tuple[int, ...]]:
@@ -179,7 +177,7 @@ def _histogram(
                 f"numpy.histogram: range is ({low}, {high}); finite numbers are allowed, in order"
             )
         low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
-        edges = _beside(x, np.linspace(low, high, operator.index(bins) + 1, dtype=dtype.name))
+        edges = _beside(x, np.linspace(low, high, as_int(bins, "bins") + 1, dtype=dtype.name))
     else:
         edges = _beside(x, bins)
         if usmpy.any(edges[1:] < edges[:-1]):
@@ -199,7 +197,7 @@ def _bincount(x: USMArray, /, weights: Any = None, minlength: Any = 0) -> USMArr
     ordered = usmpy.sort(x)
     if x.size and ordered[0].item() < 0:
         raise ValueError(f"numpy.bincount: x has {ordered[0].item()}; 0 and more are allowed")
-    length = max(ordered[-1].item() + 1 if x.size else 0, operator.index(minlength))
+    length = max(ordered[-1].item() + 1 if x.size else 0, as_int(minlength, "minlength"))
     numbers = usmpy.arange(length + 1, dtype=usmpy.int64, queue=x.queue)
     return usmpy.diff(usmpy.searchsorted(usmpy.astype(ordered, usmpy.int64), numbers))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 
 from . import _core
@@ -31,10 +32,20 @@ def items(values: Any, parameter: str, most: int = 1 << 20) -> list[Any]:
     """The items of an iterable, which may have no end; ValueError if it has more than `most`."""
     from itertools import islice
 
+    if isinstance(values, (str, bytes)) or not hasattr(type(values), "__iter__"):
+        raise TypeError(f"{parameter} is {values!r:.100}; a sequence is allowed")
     found = list(islice(values, most + 1))
     if len(found) > most:
         raise ValueError(f"{parameter} has more than {most} items; at most as many are allowed")
     return found
+
+
+def as_int(value: Any, parameter: str, allowed: str = "an int is allowed") -> int:
+    """The int that a parameter stands for; TypeError with its name for anything else."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{parameter} is {value!r:.100}; {allowed}") from None
 
 
 def _package(obj: object) -> str:

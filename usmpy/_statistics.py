@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._indexing import _axis_of, _checked
+from ._objects import as_int
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
@@ -345,9 +346,7 @@ def diff(
     [3, 5, 7]
     """
     at = _axis_of(_numbers(x, "diff"), axis)
-    if not hasattr(n, "__index__"):
-        raise TypeError(f"diff(): n is a {type(n).__name__}; an int is allowed")
-    n = n.__index__()
+    n = as_int(n, "diff(): n")
     if n < 0:
         raise ValueError(f"diff(): n is {n}; 0 or more is allowed")
     for name, part in (("prepend", prepend), ("append", append)):

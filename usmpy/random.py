@@ -18,6 +18,7 @@ from __future__ import annotations
 from . import _core
 from ._kernels.elementwise import ElementwiseKernel
 from ._kernels.philox import PHILOX
+from ._objects import as_int
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
@@ -266,11 +267,7 @@ class Generator:
         >>> bool(abs(x.mean() - 10) < 0.2), bool(abs(x.std() - 2) < 0.2)
         (True, True)
         """
-        values = []
-        for name, value in (("loc", _number(loc)), ("scale", _number(scale))):
-            if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
-                raise TypeError(f"{name} is a {type(value).__name__}; a number is allowed")
-            values.append(float(value))
+        values = [_real(loc, "loc"), _real(scale, "scale")]
         if not values[1] >= 0:
             raise ValueError(f"scale is {scale}; 0 or more is allowed")
         x = self._empty("normal", size, dtype, device, queue, usm_type)
@@ -331,12 +328,10 @@ class Generator:
         >>> usmpy.random.Generator(1, device="host").integers(1, 6, 8, endpoint=True).tolist()
         [6, 6, 4, 5, 5, 6, 3, 4]
         """
-        bounds = [0, low] if high is None else [low, high]
-        found = []
-        for value in map(_number, bounds):
-            if isinstance(value, bool) or not hasattr(value, "__index__"):
-                raise TypeError(f"integers: a bound is a {type(value).__name__}; an int is allowed")
-            found.append(value.__index__())
+        bounds = {"high": low} if high is None else {"low": low, "high": high}
+        found = [_whole(value, name) for name, value in bounds.items()]
+        if high is None:
+            found.insert(0, 0)
         least, most = found[0], found[1] - (not endpoint)
         kind = _core.int64 if dtype is None else _core.DType(dtype)
         if kind.kind not in "biu" or kind.itemsize > 8:
@@ -368,7 +363,13 @@ class Generator:
     ) -> USMArray:
         if device is None and queue is None:
             device, queue = self._device, self._queue
-        return _core.empty(size, dtype=dtype, device=device, queue=queue, usm_type=usm_type)
+        try:
+            return _core.empty(size, dtype=dtype, device=device, queue=queue, usm_type=usm_type)
+        except (TypeError, ValueError) as error:  # which calls it by its name there
+            text = str(error)
+            if not text.startswith("shape"):
+                raise
+            raise type(error)(f"size{text[5:]}") from error.__cause__
 
     def _fill(self, kind: str, x: USMArray, *values: float) -> USMArray:
         """Write the next numbers of the stream."""
@@ -406,15 +407,27 @@ def _number(value: Any) -> Any:
     return value if number is None else number
 
 
+def _real(value: Any, parameter: str) -> float:
+    number = _number(value)
+    if hasattr(number, "__float__") and not getattr(number, "ndim", 0):
+        return float(number)
+    raise TypeError(f"{parameter} is {value!r:.100}; a number is allowed")
+
+
+def _whole(value: Any, parameter: str, allowed: str = "an int is allowed") -> int:
+    """The int that a parameter stands for; a bool is none."""
+    number = value if hasattr(type(value), "__index__") else _number(value)
+    if isinstance(number, bool):
+        raise TypeError(f"{parameter} is {number}; {allowed}")
+    return as_int(number, parameter, allowed)
+
+
 def _checked_seed(seed: SupportsIndex | None) -> int:
     if seed is None:
         import os
 
         return int.from_bytes(os.urandom(8), "little")
-    seed = _number(seed)
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise TypeError(f"seed is a {type(seed).__name__}; an int or None is allowed")
-    value = seed.__index__()
+    value = _whole(seed, "seed", "an int or None is allowed")
     if not 0 <= value < 2**64:
         raise ValueError(f"seed is {value}; 0 to 2**64 - 1 is allowed")
     return value

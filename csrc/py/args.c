@@ -1,6 +1,8 @@
 /* Parses the arguments of calls, and arguments that are sequences or bools. */
 #include "args.h"
 
+#include "errors.h"
+
 static PyObject *name_of(usmpy_state *state, const usmpy_signature *signature, int i)
 {
     return state->names[signature->names[i]];
@@ -153,6 +155,36 @@ PyObject *usmpy_tuple_of(PyObject *iterable, const char *parameter, Py_ssize_t m
 void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allowed)
 {
     return PyErr_Format(PyExc_TypeError, "%s is %s %s; %s", parameter, USMPY_A(object), allowed);
+}
+
+PyObject *usmpy_index_of(PyObject *object, const char *parameter, Py_ssize_t i, const char *allowed)
+{
+    PyObject *number = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
+    PyObject *type, *cause, *traceback;
+    if (number != NULL || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError))) {
+        return number;
+    }
+    PyErr_Fetch(&type, &cause, &traceback);
+    PyErr_NormalizeException(&type, &cause, &traceback);
+    if (i < 0) {
+        PyErr_Format(PyExc_TypeError, "%s is %.100R; %s", parameter, object, allowed);
+    } else {
+        PyErr_Format(PyExc_TypeError, "%s[%zd] is %.100R; %s", parameter, i, object, allowed);
+    }
+    if (cause != NULL) {
+        usmpy_set_cause(cause);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return NULL;
+}
+
+Py_ssize_t usmpy_ssize_of(PyObject *object, const char *parameter, Py_ssize_t i, const char *allowed)
+{
+    PyObject *number = usmpy_index_of(object, parameter, i, allowed);
+    Py_ssize_t value = number == NULL ? -1 : PyNumber_AsSsize_t(number, NULL);
+    Py_XDECREF(number);
+    return value;
 }
 
 PyObject *usmpy_items_of(PyObject *iterable, const char *parameter, const char *allowed, Py_ssize_t most)

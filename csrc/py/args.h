@@ -63,6 +63,16 @@ static inline const char *usmpy_article(const char *noun)
 /* Sets TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for its caller to return. */
 void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allowed);
 
+/*
+ * An argument (i < 0), or its item i, as an int: a new reference. NULL with TypeError "<parameter> is
+ * <object>; <allowed>", also instead of a TypeError of __index__, which knows no parameter, or with its other
+ * errors.
+ */
+PyObject *usmpy_index_of(PyObject *object, const char *parameter, Py_ssize_t i, const char *allowed);
+/* The same, clipped; -1 with an exception, or without one. */
+Py_ssize_t usmpy_ssize_of(PyObject *object, const char *parameter, Py_ssize_t i, const char *allowed);
+#define USMPY_AN_INT "an int is allowed"
+
 static inline const char *usmpy_plural(int64_t n)
 {
     return n == 1 ? "" : "s";

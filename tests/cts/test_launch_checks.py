@@ -456,7 +456,7 @@ def test_local_memory_of_elements():
         usmpy.LocalMemory(2**29, "float64")
     with pytest.raises(TypeError, match="float31"):
         usmpy.LocalMemory(3, "float31")
-    with pytest.raises(TypeError, match="n is a float; an int is allowed"):
+    with pytest.raises(TypeError, match=r"n is 4\.0; an int is allowed"):
         usmpy.LocalMemory(4.0, "int8")
 
 

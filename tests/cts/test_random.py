@@ -254,8 +254,8 @@ def test_bad_arguments(device, queue):
             "low is 3 and high 3; there is no integer between them",
         ),
         (lambda: generator.integers(0), ValueError, "low is 0 and high 0"),
-        (lambda: generator.integers(1.5), TypeError, "a bound is a float; an int"),
-        (lambda: generator.integers(3, True), TypeError, "a bound is a bool; an int"),
+        (lambda: generator.integers(1.5), TypeError, "high is 1.5; an int"),
+        (lambda: generator.integers(3, True), TypeError, "high is True; an int"),
         (
             lambda: generator.integers(3, dtype="float32"),
             TypeError,
@@ -265,13 +265,13 @@ def test_bad_arguments(device, queue):
         (lambda: generator.normal(dtype="float16"), TypeError, "dtype is float16; float32 or float64"),
         (lambda: generator.normal(0, -1), ValueError, "scale is -1; 0 or more"),
         (lambda: generator.normal(0, math.nan), ValueError, "scale is nan"),
-        (lambda: generator.normal("0"), TypeError, "loc is a str; a number"),
-        (lambda: generator.normal([0]), TypeError, "loc is a list; a number"),
+        (lambda: generator.normal("0"), TypeError, "loc is '0'; a number"),
+        (lambda: generator.normal([0]), TypeError, r"loc is \[0\]; a number"),
         (lambda: generator.random(-1), ValueError, "-1"),
         (lambda: Generator(-1), ValueError, r"seed is -1; 0 to 2\*\*64 - 1"),
         (lambda: Generator(2**64), ValueError, "seed is 18446744073709551616"),
-        (lambda: Generator(1.5), TypeError, "seed is a float; an int or None"),
-        (lambda: Generator(True), TypeError, "seed is a bool; an int or None"),
+        (lambda: Generator(1.5), TypeError, "seed is 1.5; an int or None"),
+        (lambda: Generator(True), TypeError, "seed is True; an int or None"),
         (lambda: Generator(1, queue=device), TypeError, "queue is a Device; a Queue or None"),
     ]:
         with pytest.raises(error, match=match):
@@ -308,7 +308,7 @@ def test_names_of_numpy(queue):
     assert usmpy.random.default_rng(generator) is generator
     assert generator.random(size=(2, 3)).shape == (2, 3)
     assert usmpy.random.default_rng().seed != usmpy.random.default_rng().seed
-    with pytest.raises(TypeError, match="seed is a float"):
+    with pytest.raises(TypeError, match=r"seed is 1\.5"):
         usmpy.random.default_rng(1.5)
 
 
@@ -336,5 +336,5 @@ def test_functions_of_the_module(queue, monkeypatch):
     assert usmpy.random.normal(5, 0, 3, dtype="float32", queue=queue).tolist() == [5, 5, 5]
     usmpy.random.seed()
     assert usmpy.random.random(3, queue=queue).tolist() != usmpy.random.random(3, queue=queue).tolist()
-    with pytest.raises(TypeError, match="seed is a str"):
+    with pytest.raises(TypeError, match="seed is 'x'"):
         usmpy.random.seed("x")

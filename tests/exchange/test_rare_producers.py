@@ -157,8 +157,8 @@ def test_offsets_beyond_any_address():
         "typestr": "<f8",
         "syclobj": "host",
     }
-    for offset, error in ((2**61, BufferError), (-(2**61), BufferError), (2**70, OverflowError)):
-        with pytest.raises(error, match=r"beyond any address|fit"):
+    for offset in (2**61, -(2**61), 2**70):
+        with pytest.raises(BufferError, match="beyond any address"):
             usmpy.asarray(Interface(SYCL, **members, offset=offset))
 
 

@@ -2,14 +2,15 @@
 #include "array.h"
 #include "py/args.h"
 
+static const char ints[] = "an int or a tuple, list or range of ints is allowed";
+
 /* The items of an argument that is no int, as a new tuple of USM_MAX_NDIM at most; NULL with an exception. */
 static PyObject *items_of(PyObject *argument, const char *parameter, const char *noun)
 {
     PyObject *items =
         usmpy_sequence_of(argument, parameter, USM_MAX_NDIM); /* an item's __index__ may change a list */
     if (items == NULL && !PyErr_Occurred()) {
-        PyErr_Format(PyExc_TypeError, "%s is %.100R; an int or a tuple, list or range of ints is allowed",
-                     parameter, argument);
+        PyErr_Format(PyExc_TypeError, "%s is %.100R; %s", parameter, argument, ints);
     }
     if (items != NULL && PyTuple_GET_SIZE(items) > USM_MAX_NDIM) {
         PyErr_Format(PyExc_ValueError, "%s has %zd %s; at most %d are allowed", parameter,
@@ -29,7 +30,7 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
         return -1;
     }
     if (has_length == 0) {
-        shape[0] = PyNumber_AsSsize_t(argument, NULL);
+        shape[0] = usmpy_ssize_of(argument, parameter, -1, ints);
         return shape[0] == -1 && PyErr_Occurred() ? -1 : 1;
     }
     PyObject *items = items_of(argument, parameter, "dimensions");
@@ -39,12 +40,7 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
         if (usmpy_small_int(item, &shape[i])) {
             continue;
         }
-        if (!PyIndex_Check(item)) {
-            PyErr_Format(PyExc_TypeError, "%s[%d] is %.100R; an int is allowed", parameter, i, item);
-            n = -1;
-            break;
-        }
-        shape[i] = PyNumber_AsSsize_t(item, NULL); /* clipped: larger than any array */
+        shape[i] = usmpy_ssize_of(item, parameter, i, USMPY_AN_INT); /* clipped: larger than any array */
         if (shape[i] == -1 && PyErr_Occurred()) {
             n = -1;
         }
@@ -55,23 +51,8 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
 
 int usmpy_parse_int(PyObject *argument, const char *parameter, int64_t *value)
 {
-    if (!PyIndex_Check(argument)) {
-        PyErr_Format(PyExc_TypeError, "%s is %.100R; an int is allowed", parameter, argument);
-        return -1;
-    }
-    *value = PyNumber_AsSsize_t(argument, NULL);
-    if (*value != -1 || !PyErr_Occurred()) {
-        return 0;
-    }
-    if (PyErr_ExceptionMatches(PyExc_TypeError)) { /* of __index__, which knows no parameter */
-        PyObject *type, *text, *traceback;
-        PyErr_Fetch(&type, &text, &traceback);
-        PyErr_Format(PyExc_TypeError, "%s: %S", parameter, text);
-        Py_XDECREF(type);
-        Py_XDECREF(text);
-        Py_XDECREF(traceback);
-    }
-    return -1;
+    *value = usmpy_ssize_of(argument, parameter, -1, USMPY_AN_INT);
+    return *value == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
 int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter)

@@ -173,11 +173,8 @@ static int cut_integer(cut *cut, PyObject *key)
         }
         return -1;
     }
-    Py_ssize_t i = PyNumber_AsSsize_t(index, PyExc_IndexError);
+    Py_ssize_t i = PyNumber_AsSsize_t(index, NULL); /* clipped: out of range */
     Py_DECREF(index);
-    if (i == -1 && PyErr_Occurred()) {
-        return -1;
-    }
     if (i < -length || i >= length) {
         PyErr_Format(PyExc_IndexError, "index %zd is out of range for axis %d with length %lld", i, cut->axis,
                      (long long)length);

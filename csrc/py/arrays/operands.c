@@ -142,6 +142,9 @@ static PyObject *take_number(usmpy_state *state, const char *name, PyObject *arg
         usmpy_refuse_operand(out->function, name, argument,
                              free ? "a USMArray is" : "a USMArray or a number is");
     }
+    if (found < 0) {
+        usmpy_name_argument(name);
+    }
     if (found <= 0) {
         return NULL;
     }

@@ -131,7 +131,7 @@ static int find_item(usmpy_array *array, PyObject *const *args, Py_ssize_t nargs
     }
     for (Py_ssize_t i = 0; i < nargs; i++) {
         int64_t length = flat ? array->size : usmpy_shape(array)[i];
-        index[i] = PyNumber_AsSsize_t(args[i], PyExc_IndexError);
+        index[i] = usmpy_ssize_of(args[i], "index", nargs > 1 ? i : -1, USMPY_AN_INT);
         if (index[i] == -1 && PyErr_Occurred()) {
             return -1;
         }

@@ -59,7 +59,7 @@ static int parse_handle(usmpy_state *state, PyObject *object, bool zero, void **
         Py_XDECREF(number);
         return -1;
     }
-    int found = usmpy_address_of(number, out);
+    int found = usmpy_address_of(number, "from_native(): handle", out);
     if (found == 0 || (found > 0 && *out == NULL && !zero)) {
         PyErr_Format(PyExc_ValueError,
                      "from_native(): handle is %S; the address of a driver's object is allowed", number);

@@ -51,9 +51,9 @@ void usmpy_array_prefer_queue(usmpy_array *array, PyObject *queue_object);
 
 /*
  * The value of an object with __index__ as an address: 1; 0 without an exception if it is not in 0 to
- * 2**64 - 1; -1 with the exception of __index__, TypeError for other objects.
+ * 2**64 - 1; -1 with the exception of usmpy_index_of().
  */
-int usmpy_address_of(PyObject *number, void **address);
+int usmpy_address_of(PyObject *number, const char *parameter, void **address);
 /* The same for an argument: 0, or -1 with TypeError or ValueError. */
 int usmpy_parse_address(PyObject *argument, void **address);
 /* Strides in elements, one for each axis; compact where it is NULL or None. 0, or -1 with an exception. */

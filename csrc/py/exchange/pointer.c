@@ -14,9 +14,9 @@
 #include "core/memory/blocks.h"
 #include "core/memory/connection.h"
 
-int usmpy_address_of(PyObject *number, void **address)
+int usmpy_address_of(PyObject *number, const char *parameter, void **address)
 {
-    PyObject *index = PyNumber_Index(number);
+    PyObject *index = usmpy_index_of(number, parameter, -1, USMPY_AN_INT);
     if (index == NULL) {
         return -1;
     }
@@ -29,11 +29,7 @@ int usmpy_address_of(PyObject *number, void **address)
 
 int usmpy_parse_address(PyObject *argument, void **address)
 {
-    if (!PyIndex_Check(argument)) {
-        usmpy_wrong_type("address", argument, "an int is allowed");
-        return -1;
-    }
-    int found = usmpy_address_of(argument, address);
+    int found = usmpy_address_of(argument, "address", address);
     if (found == 0) {
         PyErr_Format(PyExc_ValueError, "address is %.100R, which is no address; 0 to 2**64 - 1 are allowed",
                      argument);

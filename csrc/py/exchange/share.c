@@ -127,7 +127,8 @@ static int read_descriptors(usmpy_state *state, PyObject *tuple, const usm_share
     usm_error error;
     size_t n = (size_t)PyTuple_GET_SIZE(tuple);
     for (size_t i = 0; i < n && i < USM_HANDLE_DESCRIPTORS; i++) {
-        long descriptor = PyLong_AsLong(PyTuple_GET_ITEM(tuple, (Py_ssize_t)i));
+        PyObject *item = PyTuple_GET_ITEM(tuple, (Py_ssize_t)i);
+        Py_ssize_t descriptor = usmpy_ssize_of(item, "fds", (Py_ssize_t)i, USMPY_AN_INT);
         if (descriptor == -1 && PyErr_Occurred() != NULL) {
             return -1;
         }

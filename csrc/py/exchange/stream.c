@@ -47,7 +47,7 @@ PyObject *usmpy_attribute(usmpy_state *state, PyObject *object, usmpy_name name)
  */
 static int convert_handle(PyObject *object, PyObject *number, usmpy_stream *out)
 {
-    int found = number == Py_None ? 1 : usmpy_address_of(number, &out->handle);
+    int found = number == Py_None ? 1 : usmpy_address_of(number, "handle", &out->handle);
     if (found == 0 || (found < 0 && PyErr_ExceptionMatches(PyExc_TypeError))) {
         PyErr_Format(PyExc_TypeError,
                      "the stream %.100R has the handle %.100R; an address, 0 or None is allowed", object,
@@ -134,7 +134,7 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
         return 1;
     }
     if (PyLong_Check(object) && !PyBool_Check(object)) {
-        if (usmpy_address_of(object, &out->handle) <= 0 || out->handle == NULL) {
+        if (usmpy_address_of(object, "stream", &out->handle) <= 0 || out->handle == NULL) {
             PyErr_Format(
                 PyExc_ValueError,
                 "stream is %.100R; 1 (the legacy default stream), 2 (the calling thread's) or the address "

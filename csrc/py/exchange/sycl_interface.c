@@ -96,7 +96,7 @@ static int parse_offset(PyObject *argument, usmpy_claim *claim)
     if (!usmpy_given(argument)) {
         return 0;
     }
-    Py_ssize_t offset = PyNumber_AsSsize_t(argument, PyExc_OverflowError);
+    Py_ssize_t offset = usmpy_ssize_of(argument, SYCL ": 'offset'", -1, USMPY_AN_INT); /* clipped: too far */
     if (offset == -1 && PyErr_Occurred()) {
         return -1;
     }

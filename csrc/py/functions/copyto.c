@@ -65,6 +65,9 @@ static int parse_ends(usmpy_state *state, const char *function, PyObject *const 
         return -1;
     }
     ends->src = (usmpy_array *)source_of(state, arguments[1], ends->dst);
+    if (ends->src == NULL) {
+        usmpy_name_argument("src");
+    }
     if (ends->src == NULL || usmpy_check_writable(ends->dst) < 0) {
         return -1;
     }

@@ -135,13 +135,10 @@ typedef struct rolled {
 /* A shift of any size, as 0 <= shift < length. 0 or -1. */
 static int parse_shift(PyObject *item, int64_t length, int64_t *shift)
 {
-    if (!PyIndex_Check(item)) {
-        PyErr_Format(PyExc_TypeError, "roll(): shift is %.100R; an int, or a tuple of ints, is allowed",
-                     item);
-        return -1;
-    }
-    PyObject *modulus = PyLong_FromLongLong(length > 0 ? length : 1);
-    PyObject *rest = NULL, *number = modulus == NULL ? NULL : PyNumber_Index(item);
+    PyObject *modulus = PyLong_FromLongLong(length > 0 ? length : 1), *rest = NULL;
+    PyObject *number =
+        modulus == NULL ? NULL
+                        : usmpy_index_of(item, "roll(): shift", -1, "an int, or a tuple of ints, is allowed");
     if (number != NULL) {
         rest = PyNumber_Remainder(number, modulus);
     }

@@ -156,6 +156,9 @@ static usmpy_array *parse_counts(usmpy_state *state, PyObject *repeats, usmpy_ar
                               : usmpy_array_from_python(
                                     state, repeats, PySequence_Size(repeats) == 0 ? USM_INT64 : USM_NO_DTYPE,
                                     host, USM_DEVICE);
+        if (counts == NULL) {
+            usmpy_name_argument("repeats");
+        }
     } else {
         usmpy_refuse_operand("repeat", "repeats", repeats,
                              "an int, a USMArray of integers or a list or tuple of ints is");
@@ -196,7 +199,9 @@ static PyObject *repeat(usmpy_array *x, PyObject *const *arguments)
     /* Arrays of NumPy have __index__, whatever their dimensions. */
     int many = !PyIndex_Check(repeats) || usmpy_is_array(x->state, repeats) ? 1 : usmpy_has_length(repeats);
     if (many == 0) {
-        int64_t count = PyNumber_AsSsize_t(repeats, PyExc_ValueError);
+        int64_t count =
+            usmpy_ssize_of(repeats, "repeat(): repeats", -1,
+                           "an int, a USMArray of integers or a list or tuple of ints is allowed");
         if (count < 0 && !PyErr_Occurred()) {
             PyErr_Format(PyExc_ValueError, "repeat(): repeats is %lld; 0 or more is allowed",
                          (long long)count);

@@ -32,6 +32,7 @@ static PyObject *to_number(usmpy_state *state, PyObject *argument, const char *p
     }
     if (found < 0) {
         if (!PyErr_ExceptionMatches(PyExc_BufferError)) {
+            usmpy_name_argument(parameter);
             return NULL;
         }
         PyErr_Clear(); /* numbers of a type that is not exchanged, such as numpy.longdouble, convert below */

@@ -38,6 +38,8 @@ static int parse_taken(PyObject *indices, taken *t)
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError, "%s(): indices is %s %s; an array or a list of integers is allowed",
                          t->function, USMPY_A(indices));
+        } else {
+            usmpy_name_argument("indices");
         }
         return -1;
     }

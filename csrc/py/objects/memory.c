@@ -101,7 +101,7 @@ static PyObject *set_memory_limit(PyObject *module, PyObject *const *args, Py_ss
         return NULL;
     }
     if (out[1] != Py_None) {
-        PyObject *number = PyNumber_Index(out[1]);
+        PyObject *number = usmpy_index_of(out[1], "nbytes", -1, "an int or None is allowed");
         Py_ssize_t nbytes = number == NULL ? -1 : PyLong_AsSsize_t(number);
         Py_XDECREF(number);
         if (nbytes < 0 && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_OverflowError)) {

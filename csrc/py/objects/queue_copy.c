@@ -122,11 +122,7 @@ static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
         }
         return dst->nbytes;
     }
-    if (!PyIndex_Check(nbytes)) {
-        PyErr_Format(PyExc_TypeError, "nbytes is %.100R; an int or None is allowed", nbytes);
-        return -1;
-    }
-    Py_ssize_t n = PyNumber_AsSsize_t(nbytes, NULL);
+    Py_ssize_t n = usmpy_ssize_of(nbytes, "nbytes", -1, "an int or None is allowed");
     if (n == -1 && PyErr_Occurred()) {
         return -1;
     }
@@ -245,12 +241,14 @@ static int fill_pattern(usmpy_state *state, PyObject *value, usm_dtype dtype, un
     if (!PyBytes_Check(value)) {
         PyObject *number;
         int found = usmpy_is_array(state, value) ? 0 : usmpy_host_scalar(state, value, &number);
-        if (found == 0) { /* its TypeError says what is allowed */
-            return usmpy_scalar_to_element(state, value, dtype, pattern);
-        }
-        int status = found < 0 ? -1 : usmpy_scalar_to_element(state, number, dtype, pattern);
+        /* Where it is no number, the TypeError says what is allowed. */
+        int status =
+            found < 0 ? -1 : usmpy_scalar_to_element(state, found > 0 ? number : value, dtype, pattern);
         if (found > 0) {
             Py_DECREF(number);
+        }
+        if (status < 0) {
+            usmpy_name_argument("value");
         }
         return status;
     }

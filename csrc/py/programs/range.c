@@ -12,18 +12,16 @@
 /* least <= *out; 0, or -1 with an exception that names the parameter. */
 static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, Py_ssize_t least, size_t *out)
 {
-    if (!PyIndex_Check(item) || PyBool_Check(item)) {
-        PyErr_Format(PyExc_TypeError, "%s[%zd] is %s %s; an int is allowed", parameter, i, USMPY_A(item));
+    PyObject *number = PyBool_Check(item) ? NULL : usmpy_index_of(item, parameter, i, USMPY_AN_INT);
+    if (number == NULL) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_TypeError, "%s[%zd] is %R; " USMPY_AN_INT, parameter, i, item);
+        }
         return -1;
     }
-    Py_ssize_t extent = PyNumber_AsSsize_t(item, PyExc_OverflowError);
-    if (extent == -1 && PyErr_Occurred()) {
-        if (!PyErr_ExceptionMatches(PyExc_OverflowError)) {
-            return -1;
-        }
-        PyErr_Clear();
-        extent = -1;
-    }
+    Py_ssize_t extent = PyLong_AsSsize_t(number);
+    Py_DECREF(number);
+    PyErr_Clear(); /* it is too large: -1 */
     if (extent < least) {
         PyErr_Format(PyExc_ValueError, "%s[%zd] is %R; %zd to %zd are allowed", parameter, i, item, least,
                      PY_SSIZE_T_MAX);
@@ -219,6 +217,14 @@ static PyObject *range_item(PyObject *self, Py_ssize_t i)
     return PyLong_FromSize_t(range->global[i]);
 }
 
+/* Python counts negative indices from the end itself only where it calls range_item. */
+static PyObject *range_subscript(PyObject *self, PyObject *key)
+{
+    Py_ssize_t n = (Py_ssize_t)((usmpy_range *)self)->range.ndim;
+    Py_ssize_t i = usmpy_ssize_of(key, "index", -1, USMPY_AN_INT);
+    return PyErr_Occurred() ? NULL : range_item(self, i < 0 ? i + n : i);
+}
+
 static PyObject *get_size(PyObject *self, void *Py_UNUSED(unused))
 {
     const usm_range *range = &((usmpy_range *)self)->range;
@@ -245,11 +251,17 @@ static PyGetSetDef nd_range_getset[] = {
 };
 
 static PyType_Slot range_slots[] = {
-    {Py_tp_doc, USMPY_DOC_Range},       {Py_tp_new, range_new},
-    {Py_tp_dealloc, usmpy_free_object}, {Py_tp_repr, range_repr},
-    {Py_tp_hash, range_hash},           {Py_tp_richcompare, range_richcompare},
-    {Py_sq_length, range_length},       {Py_sq_item, range_item},
-    {Py_tp_getset, range_getset},       {0, NULL},
+    {Py_tp_doc, USMPY_DOC_Range},
+    {Py_tp_new, range_new},
+    {Py_tp_dealloc, usmpy_free_object},
+    {Py_tp_repr, range_repr},
+    {Py_tp_hash, range_hash},
+    {Py_tp_richcompare, range_richcompare},
+    {Py_sq_length, range_length},
+    {Py_sq_item, range_item},
+    {Py_mp_subscript, range_subscript},
+    {Py_tp_getset, range_getset},
+    {0, NULL},
 };
 
 static PyType_Slot nd_range_slots[] = {
@@ -268,14 +280,11 @@ static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
         return NULL;
     }
-    if (!PyIndex_Check(out[0])) {
-        return usmpy_wrong_type("n", out[0], "an int is allowed");
-    }
-    if (usmpy_given(out[1]) && usmpy_dtype_convert(state, out[1], &dtype) < 0) {
+    Py_ssize_t n = usmpy_ssize_of(out[0], "n", -1, USMPY_AN_INT);
+    if (PyErr_Occurred()) {
         return NULL;
     }
-    Py_ssize_t n = PyNumber_AsSsize_t(out[0], NULL); /* the nearest, if it is out of range */
-    if (PyErr_Occurred()) {
+    if (usmpy_given(out[1]) && usmpy_dtype_convert(state, out[1], &dtype) < 0) {
         return NULL;
     }
     if (n < 1 || n > UINT32_MAX / usm_dtype_table[dtype].itemsize) {
