@@ -65,27 +65,57 @@ def _first_line(error: BaseException) -> str:
         return ""
 
 
-# What arrays of PyTorch that have no plain memory are, and the call that makes one.
+# What arrays of PyTorch that have no plain memory are, and the call that makes one: by attributes that are
+# true, and by classes.
 _HINTS = {
-    "is_sparse": "obj.to_dense() is an array",
-    "is_sparse_csr": "obj.to_dense() is an array",
+    "is_mkldnn": "obj.to_dense() is an array",
     "is_quantized": "obj.dequantize() is an array of its values",
     "is_nested": "obj.to_padded_tensor(0) is an array",
     "is_meta": "it has no elements",
 }
+_CLASSES = {
+    "MaskedTensor": "obj.to_tensor(0) is an array, with 0 where it is masked",
+    "FakeTensor": "it has no elements",
+}
+_TOO_SMALL = "its storage has been resized, and does not hold its elements"
+
+
+def _attribute(obj: Any, name: str) -> Any:
+    try:
+        return getattr(obj, name, None)
+    except Exception:
+        return None
+
+
+def _lacks_storage(obj: Any) -> bool:
+    """Whether an array of PyTorch has a storage that ``resize_`` has made too small for it."""
+    try:
+        last = sum((n - 1) * step for n, step in zip(obj.shape, obj.stride(), strict=True))
+        elements = 0 if 0 in obj.shape else obj.storage_offset() + last + 1
+        return bool(obj.untyped_storage().nbytes() < elements * obj.element_size())
+    except Exception:  # it is another object, or has no storage
+        return False
+
+
+def _hint(obj: Any) -> str:
+    hints = ["asarray(obj) copies its elements"] if _numpy_reads(obj) else []
+    layout = _attribute(obj, "layout")
+    if type(layout).__module__ == "torch" and "sparse" in str(layout):
+        hints.append("obj.to_dense() is an array")
+    hints += [hint for name, hint in _HINTS.items() if _attribute(obj, name) is True]
+    hints += [_CLASSES[each.__name__] for each in type(obj).__mro__ if each.__name__ in _CLASSES]
+    hints += [_TOO_SMALL] if _lacks_storage(obj) else []
+    return hints[0] if hints else ""
 
 
 def failure(what: str, obj: Any, error: BaseException) -> str:
     """The message where a library's own protocol has raised an error."""
-    line = _first_line(error)
-    hints = [hint for name, hint in _HINTS.items() if _is_true(obj, name)]
-    if _numpy_reads(obj):
-        hints.append("asarray(obj) copies its elements")
+    line, hint = _first_line(error), _hint(obj)
     return "".join(
         [
             f"{what} of {_named(obj)} failed: {type(error).__name__[:_MOST]}",
             f": {line}" if line else "",
-            f"; {hints[0]}" if hints else "",
+            f"; {hint}" if hint else "",
         ]
     )
 
@@ -97,13 +127,6 @@ def _numpy_reads(obj: Any) -> bool:
     import numpy as np
 
     return isinstance(obj, (np.ndarray, np.generic)) and _is_known(obj.dtype)
-
-
-def _is_true(obj: Any, name: str) -> bool:
-    try:
-        return getattr(obj, name, False) is True
-    except Exception:
-        return False
 
 
 def _behind(obj: Any) -> Any:
@@ -119,8 +142,10 @@ def _behind(obj: Any) -> Any:
 
 
 def check(obj: Any) -> None:
-    """Refuse an object whose mask or unit would be lost: BufferError."""
+    """Refuse an object whose mask or unit would be lost, or whose memory NumPy reads although it is gone."""
     owner = _behind(obj)
+    if _lacks_storage(owner):
+        raise BufferError(f"obj is a {_named(obj)}: {_TOO_SMALL}")
     ma = sys.modules.get("numpy.ma")  # an object with a mask has loaded it
     if ma is not None and isinstance(owner, ma.MaskedArray) and ma.is_masked(owner):
         raise BufferError(

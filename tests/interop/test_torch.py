@@ -162,6 +162,60 @@ def test_tensors_that_torch_cannot_export_raise_its_error():
             usmpy.from_dlpack(tensor)
 
 
+def without_storage(shape, cut=slice(None), dtype=None):
+    tensor = torch.ones(shape, dtype=dtype)
+    view = tensor[cut]
+    tensor.untyped_storage().resize_(0)
+    return view
+
+
+def fake():
+    with torch._subclasses.FakeTensorMode():
+        return torch.ones(2)
+
+
+NO_MEMORY = {
+    "resized": (lambda: without_storage(4), "storage has been resized"),
+    "resized, integers": (lambda: without_storage((2, 2), dtype=torch.int32), "storage has been resized"),
+    "resized view": (lambda: without_storage(2000, slice(1000, None)), "storage has been resized"),
+    "resized view of columns": (
+        lambda: without_storage((9, 9), (slice(None), slice(3, 5))),
+        "storage has been resized",
+    ),
+    "masked": (
+        lambda: torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False])),
+        r"obj\.to_tensor\(0\)",
+    ),
+    "mkldnn": (lambda: torch.ones(2, 2).to_mkldnn(), r"obj\.to_dense\(\)"),
+    "sparse columns": (lambda: torch.eye(2).to_sparse_csc(), r"obj\.to_dense\(\)"),
+    "fake": (fake, "it has no elements"),
+}
+
+
+@pytest.mark.parametrize("what", NO_MEMORY)
+@pytest.mark.filterwarnings("ignore")  # of PyTorch, about these tensors
+def test_tensors_without_memory_are_refused_everywhere(what):
+    make, words = NO_MEMORY[what]
+    tensor, x = make(), usmpy.zeros(4, dtype="float32", device="host")
+    for call in (
+        usmpy.asarray,
+        usmpy.from_dlpack,
+        lambda tensor: usmpy.asarray([tensor]),
+        lambda tensor: usmpy.asarray(tensor, copy=False),
+        lambda tensor: usmpy.copyto(x, tensor),
+        lambda tensor: usmpy.copyto(tensor, x),
+        lambda tensor: x.__setitem__(..., tensor),
+        lambda tensor: usmpy.borrow(tensor).__enter__(),
+        lambda tensor: usmpy.full(4, tensor),
+    ):
+        with pytest.raises(BufferError, match=words):
+            call(tensor)
+
+
+def test_a_tensor_of_no_elements_needs_no_storage():
+    assert usmpy.asarray(without_storage(4, slice(4, None))).shape == (0,)
+
+
 def test_strides_of_torch_for_length_one_do_not_matter():
     tensor = torch.arange(24).reshape(2, 3, 4)[:, 1:2, :][..., 2:3]
     x = usmpy.from_dlpack(tensor)

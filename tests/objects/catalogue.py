@@ -659,6 +659,10 @@ def torch() -> Iterator[tuple]:
     yield "neg", lambda: t([1 + 2j, 3j]).conj().imag, Refused(r"resolve_neg\(")
     yield "sparse COO", lambda: t([[0.0, 1], [2, 0]]).to_sparse(), Refused(r"to_dense\(")
     yield "sparse CSR", lambda: t([[0.0, 1], [2, 0]]).to_sparse_csr(), Refused(r"to_dense\(")
+    yield "sparse CSC", lambda: t([[0.0, 1], [2, 0]]).to_sparse_csc(), Refused(r"to_dense\(")
+    yield "sparse BSR", lambda: t([[0.0, 1], [2, 0]]).to_sparse_bsr((1, 1)), Refused(r"to_dense\(")
+    yield "mkldnn", lambda: t([[0.0, 1], [2, 0]]).to_mkldnn(), Refused(r"to_dense\(")
+    yield "masked", lambda: torch.masked.masked_tensor(t([1.0, 2]), t([True, False])), Refused(r"to_tensor\(")
     yield "meta", lambda: torch.empty(2, device="meta"), Refused("")
     yield (
         "quantized",

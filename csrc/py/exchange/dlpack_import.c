@@ -297,6 +297,16 @@ static inline int check_grad(usmpy_state *state, PyObject *x, getter get)
     return requires == 0 ? 0 : -1;
 }
 
+/* Elements without memory: a null pointer, also with an offset, which PyTorch adds to the pointer itself. */
+static bool lacks_memory(const DLTensor *tensor)
+{
+    bool found = (uintptr_t)tensor->data + tensor->byte_offset < 1 << 16; /* Linux maps nothing there */
+    for (int i = 0; found && i < tensor->ndim && tensor->shape != NULL; i++) {
+        found = tensor->shape[i] != 0;
+    }
+    return found;
+}
+
 static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
                                   PyObject *queue_object, bool borrows)
 {
@@ -319,6 +329,12 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
         (has_grad && is_differentiable(&tensor.versioned->dl_tensor.dtype) &&
          USM_UNLIKELY(check_grad(state, x, requires_grad) < 0))) {
         usmpy_tensor_delete(&tensor);
+        return NULL;
+    }
+    if (USM_UNLIKELY(lacks_memory(&tensor.versioned->dl_tensor))) {
+        usmpy_tensor_delete(&tensor);
+        PyErr_SetString(PyExc_BufferError, "the tensor has elements and no data pointer");
+        usmpy_table_failed(x);
         return NULL;
     }
     usmpy_origin origin = {.trusted = true};
