@@ -205,11 +205,11 @@ RARE = {
     "core/trace": "trace",
     "py": "errors interpreter module",
     "py/objects": "context device device_facts dtype immutable memory notifier trace",
-    "py/arrays": "flags from_python hints interfaces mask usmarray_copy usmarray_methods",
-    "py/exchange": "arrow borrow bytes c_api interface_dict native pointer reader share stream sycl"
-    " sycl_interface",
-    "py/functions": "accumulate broadcast copyto creation full inspection joining matmul rearrange repeat"
-    " sequence sort take triangle truth where",
+    "py/arrays": "flags from_python hints interfaces mask",
+    "py/exchange": "arrow borrow buffer_import bytes c_api cuda_interface interface_dict native pointer reader"
+    " share stream sycl sycl_interface",
+    "py/functions": "accumulate broadcast creation full inspection joining matmul rearrange repeat sequence"
+    " sort take triangle truth where",
     "py/programs": "build kernel program",
     "core/share": "export handle memfd opening pipe share",
     "backends/host": "device library memory",
