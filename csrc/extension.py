@@ -206,8 +206,8 @@ RARE = {
     "py": "errors interpreter module",
     "py/objects": "context device device_facts dtype immutable memory notifier trace",
     "py/arrays": "flags from_python hints interfaces mask",
-    "py/exchange": "arrow borrow buffer_import bytes c_api cuda_interface interface_dict native pointer reader"
-    " share stream sycl sycl_interface",
+    "py/exchange": "arrow borrow buffer_import bytes c_api cuda_interface interface_dict native pointer"
+    " reader share stream sycl sycl_interface",
     "py/functions": "accumulate broadcast creation full inspection joining matmul rearrange repeat sequence"
     " sort take triangle truth where",
     "py/programs": "build kernel program",
