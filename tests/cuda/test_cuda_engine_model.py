@@ -21,6 +21,7 @@ libc = ctypes.CDLL(None)
 NOT_THERE = ("drop_event", "lend", "wait_for", "export", "refuse")  # tasks whose end the program cannot see
 WEIGHTS = {name: weight for name, weight in engine_programs.WEIGHTS.items() if name not in NOT_THERE}
 WEIGHTS |= {"lend_to_stream": 8, "drop_export": 2}
+TIMELINES = 4
 
 
 class Semaphore:
@@ -56,6 +57,12 @@ class Program(engine_programs.Program):
         if task.queue in self.model_streams:
             return True
         return not task.gated and task.cause is None and all(map(self.reaches_driver, task.links))
+
+    def queue_of(self, a: int) -> Queue | None:
+        """One out of order has a few streams of the driver: more tasks may wait for one another."""
+        queue = super().queue_of(a)
+        many = queue is not None and not queue.in_order and len(queue.pending) >= TIMELINES
+        return None if many else queue
 
     def memory_of(self, a: int, count: int = 1) -> list[Memory]:
         self.untouched |= self.consumers.keys()
