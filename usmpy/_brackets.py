@@ -28,7 +28,7 @@ def _groups(groups: tuple[int, ...], items: tuple[int, ...]) -> str:
 
 
 def _given(value: object) -> str:
-    name = type(value).__name__
+    name = type(value).__name__[:80]
     return f"{'an' if name[0] in 'aeio' else 'a'} {name} was given"
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def _checked(x: object, function: str, parameter: str = "x") -> USMArray:
     if not isinstance(x, _core.USMArray):
         raise TypeError(
-            f"{function}(): {parameter} is a {type(x).__name__}; a USMArray is allowed "
+            f"{function}(): {parameter} is a {type(x).__name__:.80}; a USMArray is allowed "
             f"(asarray({parameter}, device=...) makes a USMArray, and asnumpy() an array of NumPy)"
         )
     return x

@@ -34,7 +34,7 @@ def names_of(kind: object) -> list[str]:
         return names_of(JOINED[kind])
     if not isinstance(kind, str) or kind not in KINDS:
         allowed = ", ".join(map(repr, (*KINDS, *JOINED)))
-        raise ValueError(f"kind is {kind!r}; None, {allowed} or a tuple of them is allowed")
+        raise ValueError(f"kind is {kind!r:.60}; None, {allowed} or a tuple of them is allowed")
     return list(KINDS[kind])
 
 

@@ -10,5 +10,7 @@ VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 def namespace(api_version: str | None) -> ModuleType:
     if api_version is not None and api_version not in VERSIONS:
-        raise ValueError(f"api_version is {api_version!r}; None or one of {', '.join(VERSIONS)} is allowed")
+        raise ValueError(
+            f"api_version is {api_version!r:.60}; None or one of {', '.join(VERSIONS)} is allowed"
+        )
     return sys.modules["usmpy"]

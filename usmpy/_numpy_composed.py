@@ -43,7 +43,7 @@ def finish(result: Any, out: Any, name: str, casting: Any = "same_kind") -> Any:
     if out is None or out is UNSET:
         return result
     if not isinstance(out, USMArray):
-        raise TypeError(f"numpy.{name}: out is a {type(out).__name__}; a USMArray is allowed")
+        raise TypeError(f"numpy.{name}: out is a {type(out).__name__:.80}; a USMArray is allowed")
     if np.broadcast_shapes(result.shape, out.shape) != out.shape:
         raise ValueError(f"numpy.{name}: out has shape {out.shape}; the result has shape {result.shape}")
     usmpy.copyto(out, result, casting=casting)
@@ -51,7 +51,7 @@ def finish(result: Any, out: Any, name: str, casting: Any = "same_kind") -> Any:
 
 
 def refused(name: str, parameter: str, value: Any) -> TypeError:
-    given = f"{parameter}={value!r}" if isinstance(value, (str, bool, int, float)) else parameter
+    given = f"{parameter}={value!r:.60}" if isinstance(value, (str, bool, int, float)) else parameter
     return TypeError(
         f"numpy.{name}: {given} is not supported for USMArrays; NumPy's own function takes x.asnumpy(), "
         "a copy on the host"
@@ -335,7 +335,9 @@ def _array_split(
     else:
         sections = as_int(given, name, "an int, or a sequence of ints, is allowed")
         if sections < 1 or (equal and length % sections):
-            raise ValueError(f"{name} is {sections}; {length} elements cannot be split into equal parts")
+            raise ValueError(
+                f"{name} is {sections!r:.60}; {length} elements cannot be split into equal parts"
+            )
         each, more = divmod(length, sections)
         cuts = [part * each + min(part, more) for part in items(range(1, sections), name)]
     before = (slice(None),) * range(ary.ndim)[axis]
@@ -450,7 +452,9 @@ def _einsum(
         output = "".join(sorted(label for label in set(inputs) - {","} if inputs.count(label) == 1))
     shapes = [np.shape(operand) for operand in operands]
     if [len(label) for label in labels] != [len(shape) for shape in shapes] or set(output) - set(inputs):
-        raise ValueError(f"numpy.einsum: subscripts {subscripts!r} do not fit operands of shapes {shapes}")
+        raise ValueError(
+            f"numpy.einsum: subscripts {subscripts!r:.60} do not fit operands of shapes {shapes}"
+        )
     parts = []
     for x, word in zip(operands, labels, strict=True):
         x = typed(x, dtype)

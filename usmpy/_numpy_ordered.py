@@ -100,7 +100,9 @@ def _quantiles(name: str, scale: float, skip_nan: bool) -> Callable[..., Any]:
             if value is not None:
                 raise refused(name, parameter, value)
         if method not in _METHODS:
-            raise ValueError(f"numpy.{name}: method is {method!r}; one of {', '.join(_METHODS)} is allowed")
+            raise ValueError(
+                f"numpy.{name}: method is {method!r:.60}; one of {', '.join(_METHODS)} is allowed"
+            )
         fractions = np.asarray(q.tolist() if isinstance(q, USMArray) else q, "float64") / scale
         if not ((fractions >= 0) & (fractions <= 1)).all():
             raise ValueError(f"numpy.{name}: q is {q}; values from 0 to {scale:g} are allowed")

@@ -360,7 +360,7 @@ def isin(x1: USMArray | complex, x2: USMArray | complex, /, *, invert: builtins.
     [True, False, True]
     """
     if not isinstance(invert, bool):
-        raise TypeError(f"isin(): invert is a {type(invert).__name__}; a bool is allowed")
+        raise TypeError(f"isin(): invert is a {type(invert).__name__:.80}; a bool is allowed")
     a, b = _pair(x1, x2, "isin")
     values = _core.reshape(b, (-1,))
     if a.size == 0 or values.size == 0:

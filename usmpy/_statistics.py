@@ -116,7 +116,7 @@ def _variance(
     wide, own = _types(x, function, False)
     number = _core._number(correction)
     if not isinstance(number, (int, float)):
-        raise TypeError(f"{function}(): correction is a {type(correction).__name__}; a number is allowed")
+        raise TypeError(f"{function}(): correction is a {type(correction).__name__:.80}; a number is allowed")
     if x.dtype != wide:
         x = _core.astype(x, wide)
     total = _core.sum(x, axis, keepdims=True)

@@ -189,7 +189,7 @@ class Trace:
         elif name.endswith(".dot"):
             text = self.to_dot()
         else:
-            raise ValueError(f"path is {name!r}; a name that ends in .json, .svg or .dot is allowed")
+            raise ValueError(f"path is {name!r:.60}; a name that ends in .json, .svg or .dot is allowed")
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
 

@@ -37,16 +37,16 @@ def _name(name: object) -> str:
         return name
     kind = ValueError if isinstance(name, str) else TypeError
     raise kind(
-        f"where has the key {name!r}; the filter_string of a device, such as 'cuda:gpu:1', or the beginning "
-        "of one, 'cuda:gpu' or 'cuda', is allowed"
+        f"where has the key {name!r:.60}; the filter_string of a device, such as 'cuda:gpu:1', or the "
+        "beginning of one, 'cuda:gpu' or 'cuda', is allowed"
     )
 
 
 def _placement(value: object, name: str) -> Device:
     if value is not None and not isinstance(value, (str, Device, Queue, USMArray)):
         raise TypeError(
-            f"{name} is {value!r}; None, a filter string, a Device, a Queue or a USMArray is allowed, or a "
-            "mapping of filter strings to these"
+            f"{name} is {value!r:.60}; None, a filter string, a Device, a Queue or a USMArray is allowed, or "
+            "a mapping of filter strings to these"
         )
     return Device.create_device(value)
 
@@ -100,7 +100,7 @@ class unpickle_device:
     def __init__(self, where: _Placement | Mapping[str, _Placement]) -> None:
         self._target: _Target
         if isinstance(where, Mapping):
-            self._target = {_name(key): _placement(to, f"where[{key!r}]") for key, to in where.items()}
+            self._target = {_name(key): _placement(to, f"where[{key!r:.60}]") for key, to in where.items()}
         else:
             self._target = _placement(where, "where")
 
@@ -124,9 +124,9 @@ def _own(place: str) -> Device:
         except (DeviceNotFound, BackendUnavailable) as error:
             there = [device.filter_string for device in get_devices()]
             raise DeviceNotFound(
-                f"this was pickled on the device {place!r}, which this process does not have; it has "
+                f"this was pickled on the device {place!r:.60}, which this process does not have; it has "
                 f"{', '.join(there)}. To unpickle it there, use: "
-                f"with usmpy.unpickle_device({{{place!r}: {there[0]!r}}})",
+                f"with usmpy.unpickle_device({{{place!r:.60}: {there[0]!r:.60}}})",
                 backend=error.backend,
             ) from error
     return device

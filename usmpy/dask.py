@@ -56,7 +56,7 @@ def serialize_error(x: USMArray, error: Exception) -> tuple[dict[str, Any], list
         frame = pickle.dumps((error, *facts))
         pickle.loads(frame)
     except Exception:  # a class of one's own may take other arguments than its `args`
-        frame = pickle.dumps((RuntimeError(f"{type(error).__name__}: {error}"), *facts))
+        frame = pickle.dumps((RuntimeError(f"{type(error).__name__:.80}: {error}"), *facts))
     return {"error": True}, [frame]
 
 

@@ -213,7 +213,7 @@ def _describe(argument: object) -> tuple[Any, ...]:
     if isinstance(argument, float):
         return ("value", "float64")
     raise TypeError(
-        f"a {type(argument).__name__} was given; USMArrays, bool, int, float and NumPy scalars are allowed"
+        f"a {type(argument).__name__:.80} was given; a USMArray, bool, int, float or NumPy scalar is allowed"
     )
 
 
@@ -313,7 +313,7 @@ class Kernel(_core._Immutable):
 
     def __init__(self, function: Callable[..., object]) -> None:
         if not callable(function):
-            raise TypeError(f"function is a {type(function).__name__}; a Python function is allowed")
+            raise TypeError(f"function is a {type(function).__name__:.80}; a Python function is allowed")
         self._function = function
         self._compiled: dict[Any, _core.Kernel] = {}
         self._for_cuda: dict[Any, Any] = {}

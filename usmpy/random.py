@@ -147,7 +147,7 @@ class Generator:
 
         self._seed = _checked_seed(seed)
         if queue is not None and not isinstance(queue, _core.Queue):
-            raise TypeError(f"queue is a {type(queue).__name__}; a Queue or None is allowed")
+            raise TypeError(f"queue is a {type(queue).__name__:.80}; a Queue or None is allowed")
         self._device, self._queue = device, queue
         if device is not None or queue is not None:
             _core.empty(0, device=device, queue=queue)  # the errors of creation functions
@@ -269,7 +269,7 @@ class Generator:
         """
         values = [_real(loc, "loc"), _real(scale, "scale")]
         if not values[1] >= 0:
-            raise ValueError(f"scale is {scale}; 0 or more is allowed")
+            raise ValueError(f"scale is {scale!r:.60}; 0 or more is allowed")
         x = self._empty("normal", size, dtype, device, queue, usm_type)
         return self._fill(f"normal {_floating(x, 'normal')}", x, *values)
 
@@ -340,12 +340,12 @@ class Generator:
         lowest, highest = min(limits), max(limits)
         if least > most:
             raise ValueError(
-                f"integers: low is {least} and high {found[1]}; there is no integer between them"
+                f"integers: low is {least!r:.60} and high {found[1]!r:.60}; there is no integer between them"
             )
         if least < lowest or most > highest:
             name = "low" if least < lowest else "high"
             raise ValueError(
-                f"integers: {name} is {found[name == 'high']}, which is out of bounds for {kind}"
+                f"integers: {name} is {found[name == 'high']!r:.60}, which is out of bounds for {kind}"
             )
         x = self._empty("integers", size, kind, device, queue, usm_type)
         span = most - least + 1
@@ -429,7 +429,7 @@ def _checked_seed(seed: SupportsIndex | None) -> int:
         return int.from_bytes(os.urandom(8), "little")
     value = _whole(seed, "seed", "an int or None is allowed")
     if not 0 <= value < 2**64:
-        raise ValueError(f"seed is {value}; 0 to 2**64 - 1 is allowed")
+        raise ValueError(f"seed is {value!r:.60}; 0 to 2**64 - 1 is allowed")
     return value
 
 

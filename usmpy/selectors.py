@@ -202,9 +202,9 @@ def _no_such(wanted: _Filter, source: str) -> UsmError:
         report = _report(wanted.backend)
         if report["absent"]:
             kind = UsmError if report["broken"] else BackendUnavailable
-            return kind(f"{source} is {wanted.text!r}: {report['absent']}", backend=wanted.backend)
+            return kind(f"{source} is {wanted.text!r:.60}: {report['absent']}", backend=wanted.backend)
     return DeviceNotFound(
-        f"{source} is {wanted.text!r}, but there is no such device; available: "
+        f"{source} is {wanted.text!r:.60}, but there is no such device; available: "
         f"{_available(wanted.platform is not None)}. usmpy.diagnose() explains why others are missing",
         backend=wanted.backend,
     )
@@ -321,9 +321,9 @@ def _oneapi_matches(term: str, selector: str) -> list[Device]:
     name = "ONEAPI_DEVICE_SELECTOR"
     backend, colon, choices = (word.strip().lower() for word in term.partition(":"))
     if not colon or not choices:
-        raise ValueError(f"{name} is {selector!r:.100}: {term!r} is not of the form 'backend:devices'")
+        raise ValueError(f"{name} is {selector!r:.100}: {term!r:.60} is not of the form 'backend:devices'")
     if backend != "*" and backend not in _ONEAPI_BACKENDS and backend not in _ONEAPI_ABSENT:
-        raise ValueError(f"{name} is {selector!r:.100}: {backend!r} is not a backend of it")
+        raise ValueError(f"{name} is {selector!r:.100}: {backend!r:.60} is not a backend of it")
     if backend == "*":
         candidates = _all_devices()
     else:
@@ -338,7 +338,7 @@ def _oneapi_matches(term: str, selector: str) -> list[Device]:
         elif re.fullmatch(r"\d+", choice):
             found += candidates[int(choice) : int(choice) + 1]
         elif not re.fullmatch(r"(\d+|\*)(\.(\d+|\*)){1,2}", choice):  # sub-devices: never a default here
-            raise ValueError(f"{name} is {selector!r:.100}: {choice!r} is not a type, a number or '*'")
+            raise ValueError(f"{name} is {selector!r:.100}: {choice!r:.60} is not a type, a number or '*'")
     return found
 
 
@@ -392,7 +392,7 @@ def select_default_device() -> Device:
         devices = _oneapi_devices(oneapi)
         if not devices:
             raise DeviceNotFound(
-                f"ONEAPI_DEVICE_SELECTOR is {oneapi!r}, which selects no device; available: "
+                f"ONEAPI_DEVICE_SELECTOR is {oneapi!r:.60}, which selects no device; available: "
                 f"{_available(False)}"
             )
         device = devices[0]

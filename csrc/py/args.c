@@ -25,14 +25,14 @@ static int put_keyword(usmpy_state *state, const usmpy_signature *signature, PyO
 {
     int i = find(state, signature, keyword);
     if (i == -1) {
-        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%S'", signature->function,
+        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%.60S'", signature->function,
                      keyword);
     }
     if (i < 0) {
         return -1;
     }
     if (out[i] != NULL) {
-        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", signature->function,
+        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%.60U'", signature->function,
                      keyword);
         return -1;
     }
@@ -154,7 +154,7 @@ PyObject *usmpy_tuple_of(PyObject *iterable, const char *parameter, Py_ssize_t m
 
 void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allowed)
 {
-    return PyErr_Format(PyExc_TypeError, "%s is %s %s; %s", parameter, USMPY_A(object), allowed);
+    return PyErr_Format(PyExc_TypeError, "%s is %s %.80s; %s", parameter, USMPY_A(object), allowed);
 }
 
 PyObject *usmpy_index_of(PyObject *object, const char *parameter, Py_ssize_t i, const char *allowed)
@@ -198,7 +198,7 @@ int usmpy_check_items(PyObject *items, PyTypeObject *type, const char *parameter
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
         PyObject *item = PyTuple_GET_ITEM(items, i);
         if (!Py_IS_TYPE(item, type)) {
-            PyErr_Format(PyExc_TypeError, "%s[%zd] is %s %s; %s", parameter, i, USMPY_A(item), allowed);
+            PyErr_Format(PyExc_TypeError, "%s[%zd] is %s %.80s; %s", parameter, i, USMPY_A(item), allowed);
             return -1;
         }
     }

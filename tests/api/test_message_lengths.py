@@ -1,6 +1,9 @@
 """Messages show the beginning of an object's representation: they have at most 400 characters."""
 
 import numpy as np
+from test_int_parameters import CALLS as INTS
+from test_int_parameters import KEYS
+from test_number_parameters import QUEUE, VALUES, F, N
 from together import together
 
 import usmpy
@@ -70,6 +73,100 @@ CALLS = {
 def interface(**members):
     usual = {"shape": (1,), "typestr": "<f4", "data": (1024, False), "version": 3}
     return type("Interface", (), {"__cuda_array_interface__": usual | members})()
+
+
+# Classes whose names are longer than a message.
+NAMED = {
+    "object": lambda: named(object),
+    "int": lambda: named(int, 300),
+    "negative int": lambda: named(int, -5),
+    "float": lambda: named(float, 0.5),
+    "str": lambda: named(str, "zz"),
+    "bytes": lambda: named(bytes, b"zz"),
+    "dict": lambda: named(dict),
+    "list": lambda: [named(object)],
+    "array": lambda: np.zeros((1,) * 63 + (0,)).view(type(LONG, (np.ndarray,), {})),
+    "capsule": lambda: named(object, __dlpack__=lambda self, **_: named(object), __dlpack_device__=(1, 0)),
+    "device": lambda: named(object, __dlpack__=lambda self, **_: 1, __dlpack_device__=lambda self: 1),
+    "pair": lambda: named(object, __arrow_c_array__=lambda self, schema=None: named(object)),
+    "stream": lambda: named(object, __cuda_stream__=lambda self: named(object)),
+    "interface": lambda: named(object, __cuda_array_interface__=named(object)),
+    "SYCL": lambda: named(object, __sycl_usm_array_interface__={"syclobj": named(object), "version": 1}),
+    "error": lambda: named(object, __array__=raises),
+}
+ADDRESSES = ("address", "handle")  # at which any int would be memory
+MORE = {
+    **{name: call for name, call in INTS.items() if name not in (KEYS, *ADDRESSES)},
+    **{name: call for name, (call, _) in VALUES.items()},
+    "from_stream": usmpy.Queue.from_stream,
+    "matmul": lambda y: usmpy.matmul(F, y),
+    "take_along_axis": lambda y: usmpy.take_along_axis(F, y),
+    "where condition": lambda y: usmpy.where(y, F, F),
+    "Program": lambda y: usmpy.Program(y, device="host"),
+    "language": lambda y: usmpy.Program("", device="host", language=y),
+    "options": lambda y: usmpy.Program("kernel void f() {}", device="host", options=y),
+    "kernel": lambda y: QUEUE.submit(y, (), 1),
+    "kernel range": lambda y: QUEUE.submit(KERNEL, (F.copy(),), y),
+    "kernel by name": lambda y: KERNEL[usmpy.Range(3)](**{str(y): F.copy()}),
+    "kernel of a program": lambda y: usmpy.Program(SOURCE, device=QUEUE)[y],
+    "kernel in brackets": lambda y: KERNEL[y],
+    "kernel device": lambda y: KERNEL.max_work_group_size(y),
+    "keyword": lambda y: usmpy.zeros(1, **{str(y): 1}),
+    "keyword of a host task": lambda y: QUEUE.host_task(print, **{str(y): 1}),
+    "with_parameters": lambda y: KERNEL.with_parameters([y]),
+    "unpickle_device": lambda y: usmpy.unpickle_device(y),
+    "unpickle_device of a name": lambda y: usmpy.unpickle_device({str(y): "host"}),
+    "select_device": lambda y: usmpy.Device(y),
+    "has_aspect": lambda y: QUEUE.device.has_aspect(y),
+    "to_device": lambda y: F.to_device(y),
+    "to_device stream": lambda y: F.to_device(F.device, stream=y),
+    "lend": lambda y: F.lend(y).__enter__(),
+    "borrow": lambda y: usmpy.borrow(y).__enter__(),
+    "axis of a kernel": lambda y: FOLD(N, axis=y),
+    "array of a kernel": lambda y: FOLD(y),
+    "__array_namespace__": lambda y: F.__array_namespace__(api_version=y),
+    "numpy.quantile method": lambda y: np.quantile(F, 0.5, method=y),
+    "numpy.add out": lambda y: np.add(F, F, out=y),
+    "numpy.einsum": lambda y: np.einsum(y, F),
+    "info kind": lambda y: usmpy.__array_namespace_info__().dtypes(kind=y),
+    "default_rng": lambda y: usmpy.random.default_rng(y),
+    "ElementwiseKernel": lambda y: usmpy.ElementwiseKernel(y, "T z", "z = x"),
+    "ElementwiseKernel name": lambda y: usmpy.ElementwiseKernel("T x", "T z", "z = x", name=y),
+}
+SOURCE = "kernel void set(global float *x) { if (get_global_id(0) < 3) x[get_global_id(0)] = 1; }"
+KERNEL = usmpy.Program(SOURCE, device=QUEUE).set
+FOLD = usmpy.ReductionKernel("T x", "T z", "x", "a + b", "z = a", 0)
+
+
+def named(base, *arguments, **members):
+    return type(LONG, (base,), members)(*arguments)
+
+
+def raises(self, *arguments, **keywords):
+    raise type(LONG, (TypeError,), {})(LONG)
+
+
+def told(call, *arguments):
+    try:
+        call(*arguments)
+    except usmpy.BuildError:  # with the whole log of the compiler
+        return ""
+    except Exception as error:
+        return str(error)
+    return ""
+
+
+@together("call, kind", [(call, kind) for call in {**CALLS, **MORE} for kind in NAMED])
+def test_a_message_is_short_whatever_the_name_of_the_class(call, kind):
+    x, y = usmpy.arange(3, dtype="uint8", device="host"), NAMED[kind]()
+    message = told(CALLS[call], x, y) if call in CALLS else told(MORE[call], y)
+    assert len(message) <= 400, f"{len(message)}: {message[:200]}"
+
+
+@together("call, kind", [(call, kind) for call in MORE for kind in OBJECTS])
+def test_a_message_of_any_call_is_short_whatever_the_representation(call, kind):
+    message = told(MORE[call], OBJECTS[kind]())
+    assert len(message) <= 400, f"{len(message)}: {message[:200]}"
 
 
 @together("call, kind", [(call, kind) for call in CALLS for kind in OBJECTS])

@@ -220,7 +220,7 @@ def _one(check: Callable[[usmpy.Queue], str], device: usmpy.Device) -> tuple[str
     except Skipped as reason:
         return "skipped", str(reason)
     except Exception as error:
-        return "FAILED", f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        return "FAILED", f"{type(error).__name__:.80}: {' '.join(str(error).split())[:300]}"
 
 
 def devices_of(selector: str | None) -> list[usmpy.Device]:

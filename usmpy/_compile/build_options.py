@@ -110,7 +110,7 @@ DRIVER = Compiler(frozenset({"-D", "-U", "-I", "-include"}), _pattern(".*"), "")
 
 
 def _refuse(what: str, compiler: Compiler) -> ValueError:
-    return ValueError(f"options: {what}; allowed are {compiler.described}")
+    return ValueError(f"options: {what:.150}; allowed are {compiler.described}")
 
 
 def read(text: str, compiler: Compiler) -> list[Option]:
@@ -121,7 +121,7 @@ def read(text: str, compiler: Compiler) -> list[Option]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise ValueError(f"options is {text!r}: {error}") from None
+        raise ValueError(f"options is {text!r:.60}: {error}") from None
     found = []
     given = iter(words)
     for word in given:

@@ -144,7 +144,7 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
     UnicodeEncodeError if a text has no UTF-8.
     """
     if language not in ("portable", "c"):
-        raise ValueError(f"language {language!r} is not one that the host compiles: 'portable' or 'c'")
+        raise ValueError(f"language {language!r:.60} is not one that the host compiles: 'portable' or 'c'")
     source = source.removeprefix("\ufeff")  # a byte order mark
     (source + options + name).encode()  # UnicodeEncodeError, as on devices of drivers
     compiler = find_compiler()

@@ -193,7 +193,7 @@ def _for_ocloc(words: list[str]) -> tuple[str, str]:
         macro, _, value = word.removeprefix("-D").partition("=")
         if not word.startswith("-D") or not re.fullmatch(r"\w+(?:\([\w, .]*\))?", macro) or "\n" in word:
             raise ValueError(
-                f"options: {word!r} has a blank, a quote or a backslash in its value, which ocloc, the "
+                f"options: {word!r:.60} has a blank, a quote or a backslash in its value, which ocloc, the "
                 "compiler for Level Zero, would read as several options; allowed are such values of -D "
                 "alone: use a path without them"
             )

@@ -64,7 +64,7 @@ def error_text(error: Exception) -> str:
         first = str(error).partition("\n")[0]
     except Exception:
         first = ""
-    return f"<{type(error).__name__}: {first[:120]}>"
+    return f"<{type(error).__name__:.80}: {first[:120]}>"
 
 
 def elements(array: USMArray, indent: int) -> str:
@@ -84,7 +84,7 @@ def place(array: USMArray) -> str:
     try:
         return repr(array.device.filter_string)
     except Exception as error:
-        return f"<{type(error).__name__}>"
+        return f"<{type(error).__name__:.80}>"
 
 
 def array_str(array: USMArray) -> str:

@@ -19,7 +19,7 @@ _WIDTH = {"device": 0, "shared": 1, "host": 2}
 
 def with_article(value: object) -> str:
     """The value's type with its article, for messages."""
-    name = type(value).__name__
+    name = type(value).__name__[:80]
     if type(value).__module__ not in ("builtins", "usmpy"):
         name = f"{type(value).__module__}.{name}"
     return f"{'an' if name[0] in 'aeiouAEIO' else 'a'} {name}"
@@ -313,7 +313,7 @@ def check_texts(name: object, **texts: object) -> None:
     if not isinstance(name, str):
         raise TypeError(f"name is {with_article(name)}; a str is allowed")
     if not (name.isascii() and name.isidentifier()):
-        raise ValueError(f"name is {name!r}; an identifier of C is allowed")
+        raise ValueError(f"name is {name!r:.60}; an identifier of C is allowed")
 
 
 def key_of(value: Any) -> tuple[Any, ...]:

@@ -46,7 +46,7 @@ class Fold:
             raise ValueError("inputs has no array that is not raw; at least one is needed, such as 'T x'")
         for parameter in self.outputs:
             if parameter.raw:
-                raise ValueError(f"outputs: {str(parameter)!r} is raw; outputs are single elements here")
+                raise ValueError(f"outputs: {str(parameter)!r:.60} is raw; outputs are single elements here")
         parameters.check_names((*self.inputs, *self.outputs))
         if post is None:
             post = "; ".join(f"{parameter.name} = a" for parameter in self.outputs)
@@ -63,7 +63,8 @@ class Fold:
                 raise TypeError(
                     f"identity is {call.with_article(identity)}; a number, an expression or None is allowed"
                 )
-            identity = float(number) if isinstance(number, float) else number
+            plain = next((kind for kind in (bool, int, float, complex) if isinstance(number, kind)), complex)
+            identity = plain(number)  # a subclass may write itself in another way
         self.map, self.post, self.identity, self.name, self.preamble = map, post, identity, name, preamble
         self.words = words(map) | words(self.combine) | words(post)
         self.combined_type = combined_type

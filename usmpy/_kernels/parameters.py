@@ -52,7 +52,7 @@ def named_dtype(word: str, what: str) -> _core.DType:
         dtype = None
     if dtype is None or dtype.name not in C_TYPES:
         raise ValueError(
-            f"{what}: {word!r} is not a type of kernels; one letter, such as T, or one of "
+            f"{what}: {word!r:.60} is not a type of kernels; one letter, such as T, or one of "
             f"{', '.join(C_TYPES)} is allowed"
         )
     return dtype
@@ -72,17 +72,23 @@ def parse(text: str, what: str, reserved: Iterable[str]) -> tuple[Parameter, ...
         *words, name = part.split() or [""]
         raw, constant = "raw" in words, "const" in words
         if words.count("raw") > 1 or words.count("const") > 1:
-            raise ValueError(f"{what}: {part.strip()!r} repeats a word; write 'raw T x'")
+            raise ValueError(f"{what}: {part.strip()!r:.60} repeats a word; write 'raw T x'")
         words = [word for word in words if word not in ("raw", "const")]
         if len(words) != 1:
-            raise ValueError(f"{what}: {part.strip()!r} is not a type and a name; write 'T x' or 'float32 x'")
+            raise ValueError(
+                f"{what}: {part.strip()!r:.60} is not a type and a name; write 'T x' or 'float32 x'"
+            )
         if not is_identifier(name):
-            raise ValueError(f"{what}: {name!r} is no name for a parameter; an identifier of C is allowed")
+            raise ValueError(
+                f"{what}: {name!r:.60} is no name for a parameter; an identifier of C is allowed"
+            )
         if words[0] in reserved:
-            raise ValueError(f"{what}: {words[0]!r} is reserved and no type; use another letter, such as T")
+            raise ValueError(
+                f"{what}: {words[0]!r:.60} is reserved and no type; use another letter, such as T"
+            )
         if name in reserved or name.startswith(("_", "usm_")):
             raise ValueError(
-                f"{what}: the name {name!r} is reserved; so are {', '.join(sorted(reserved))}, and names "
+                f"{what}: the name {name!r:.60} is reserved; so are {', '.join(sorted(reserved))}, and names "
                 "that begin with _ or usm_"
             )
         dtype = None if is_variable(words[0]) else named_dtype(words[0], what)
@@ -97,7 +103,7 @@ def check_names(parameters: Iterable[Parameter]) -> None:
     variables = {parameter.variable for parameter in parameters}
     for parameter in parameters:
         if parameter.name in seen:
-            raise ValueError(f"two parameters are called {parameter.name!r}; names must differ")
+            raise ValueError(f"two parameters are called {parameter.name!r:.60}; names must differ")
         if parameter.name in variables:
-            raise ValueError(f"{parameter.name!r} is a parameter and a type variable; names must differ")
+            raise ValueError(f"{parameter.name!r:.60} is a parameter and a type variable; names must differ")
         seen.add(parameter.name)

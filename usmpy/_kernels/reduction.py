@@ -187,13 +187,13 @@ def normalize_axes(axis: Any, ndim: int, name: str) -> list[int]:
     found = []
     for one in axis if isinstance(axis, (tuple, list)) else (axis,):
         if isinstance(one, bool) or not hasattr(one, "__index__"):
-            raise TypeError(f"{name}: axis is {axis!r}; an int, a tuple of ints or None is allowed")
+            raise TypeError(f"{name}: axis is {axis!r:.60}; an int, a tuple of ints or None is allowed")
         try:
             d = range(ndim)[one]
         except IndexError:
-            raise AxisError(f"{name}: axis is {axis!r}; the arrays have {count(ndim)}") from None
+            raise AxisError(f"{name}: axis is {axis!r:.60}; the arrays have {count(ndim)}") from None
         if d in found:
-            raise ValueError(f"{name}: axis is {axis!r}, which names an axis twice")
+            raise ValueError(f"{name}: axis is {axis!r:.60}, which names an axis twice")
         found.append(d)
     return sorted(found)
 

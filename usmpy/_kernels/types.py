@@ -57,7 +57,7 @@ def literal(value: object, dtype: _core.DType | None) -> str:
         if value > 2**63 - 1:
             return f"{value}UL"
         if value < -(2**63) or value >= 2**64:
-            raise OverflowError(f"identity is {value}; 64 bits are allowed")
+            raise OverflowError(f"identity is {value!r:.60}; 64 bits are allowed")
         return f"({value + 1}L - 1)" if value == -(2**63) else f"({value}L)"
     assert isinstance(value, float)
     if value != value:

@@ -24,7 +24,7 @@ static usm_status refuse(const char *text, usm_error *error)
 {
     return usm_error_set(
         error, USM_VALUE,
-        "the parameter '%s' is not known; allowed are pointers ('const float32*', 'float32*', 'local float32*', "
+        "the parameter '%.60s' is not known; allowed are pointers ('const float32*', 'float32*', 'local float32*', "
         "'void*'), values (the name of a dtype, such as 'int32') and structs ('bytes[n]')",
         text);
 }

@@ -26,7 +26,7 @@ bool usmpy_has_elements(PyObject *object)
 void *usmpy_refuse_operand(const char *function, const char *name, PyObject *object, const char *allowed)
 {
     bool makes = usmpy_has_elements(object);
-    return PyErr_Format(PyExc_TypeError, "%s(): %s is %s %s; %s allowed%s%s%s", function, name,
+    return PyErr_Format(PyExc_TypeError, "%s(): %s is %s %.80s; %s allowed%s%s%s", function, name,
                         USMPY_A(object), allowed, makes ? " (asarray(" : "", makes ? name : "",
                         makes ? ", device=...) makes a USMArray, and asnumpy() an array of NumPy)" : "");
 }
@@ -52,12 +52,12 @@ PyObject *usmpy_hint_operand(const char *function, PyObject *other, bool on_the_
     }
     return usmpy_has_elements(other)
                ? PyErr_Format(PyExc_TypeError,
-                              "%s(): a USMArray cannot be combined with %s %s, which has no queue; "
+                              "%s(): a USMArray cannot be combined with %s %.80s, which has no queue; "
                               "asarray(other, device=x.device) makes an array on the queue of x, and "
                               "numpy.from_dlpack(x) makes one of NumPy",
                               function, USMPY_A(other))
                : PyErr_Format(PyExc_TypeError,
-                              "%s(): a USMArray cannot be combined with %s %s; a USMArray or a number is "
+                              "%s(): a USMArray cannot be combined with %s %.80s; a USMArray or a number is "
                               "allowed",
                               function, USMPY_A(other));
 }

@@ -149,7 +149,7 @@ static PyObject *take_number(usmpy_state *state, const char *name, PyObject *arg
         return NULL;
     }
     if (out->queue == NULL) {
-        PyErr_Format(PyExc_TypeError, "%s(): at least one argument must be a USMArray; %s is %s %s",
+        PyErr_Format(PyExc_TypeError, "%s(): at least one argument must be a USMArray; %s is %s %.80s",
                      out->function, name, USMPY_A(argument));
         Py_CLEAR(number);
     }
@@ -294,7 +294,7 @@ int usmpy_destination_parse(usmpy_state *state, PyObject *out, PyObject *order, 
         return letter < 0 ? -1 : 0;
     }
     if (!usmpy_is_array(state, out)) {
-        PyErr_Format(PyExc_TypeError, "%s(): out is %s %s; a USMArray is allowed", function, USMPY_A(out));
+        PyErr_Format(PyExc_TypeError, "%s(): out is %s %.80s; a USMArray is allowed", function, USMPY_A(out));
         return -1;
     }
     to->out = (usmpy_array *)out;

@@ -24,7 +24,7 @@ static int refuse_scalar(PyObject *scalar, usm_dtype dtype)
                            : dtype == USM_BOOL     ? "bool(value)"
                                                    : "int(value)";
     PyErr_Format(PyExc_TypeError,
-                 "a Python %s cannot be converted to dtype %s without losing its kind; use %s",
+                 "a Python %.80s cannot be converted to dtype %s without losing its kind; use %s",
                  Py_TYPE(scalar)->tp_name, usm_dtype_table[dtype].name, converts);
     return -1;
 }
@@ -109,7 +109,7 @@ static int bit_to_element(PyObject *scalar, unsigned char *element)
     long value = PyLong_AsLongAndOverflow(scalar, &overflow);
     if (overflow != 0 || value < 0 || value > 1) {
         PyErr_Format(PyExc_OverflowError,
-                     "%S does not fit into dtype bool; False, True, 0 and 1 are allowed (bool(...) of a "
+                     "%.60S does not fit into dtype bool; False, True, 0 and 1 are allowed (bool(...) of a "
                      "number, x != 0 of an array)",
                      scalar);
         return -1;

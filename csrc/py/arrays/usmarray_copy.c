@@ -275,7 +275,7 @@ PyObject *usmpy_array_to_device(usmpy_array *array, PyObject *const *arguments)
                    ? NULL
                    : PyErr_Format(
                          PyExc_TypeError,
-                         "stream is %s %s; a Queue, a CUDA stream of any library, the address of one or "
+                         "stream is %s %.80s; a Queue, a CUDA stream of any library, the address of one or "
                          "None is allowed",
                          USMPY_A(arguments[1]));
     }
@@ -291,7 +291,7 @@ PyObject *usmpy_array_to_device(usmpy_array *array, PyObject *const *arguments)
 static usmpy_array *whole_view(usmpy_state *state, PyObject *object)
 {
     if (!usmpy_is_array(state, object)) {
-        return (usmpy_array *)PyErr_Format(PyExc_TypeError, "x is %s %s; a USMArray is allowed",
+        return (usmpy_array *)PyErr_Format(PyExc_TypeError, "x is %s %.80s; a USMArray is allowed",
                                            USMPY_A(object));
     }
     usmpy_array *array = (usmpy_array *)object;
@@ -334,7 +334,7 @@ static PyObject *read_only(PyObject *module, PyObject *object)
 static PyObject *peek(PyObject *module, PyObject *object)
 {
     if (!usmpy_is_array(usmpy_state_of_module(module), object)) {
-        return PyErr_Format(PyExc_TypeError, "x is %s %s; a USMArray is allowed", USMPY_A(object));
+        return PyErr_Format(PyExc_TypeError, "x is %s %.80s; a USMArray is allowed", USMPY_A(object));
     }
     return usmpy_array_peek(object);
 }

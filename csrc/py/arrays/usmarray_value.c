@@ -223,7 +223,7 @@ PyObject *usmpy_array_tobytes(usmpy_array *array, PyObject *const *arguments)
 PyObject *usmpy_array_format(PyObject *self, PyObject *specification)
 {
     if (!PyUnicode_Check(specification)) {
-        return PyErr_Format(PyExc_TypeError, "__format__() was given %s %s; a str is allowed",
+        return PyErr_Format(PyExc_TypeError, "__format__() was given %s %.80s; a str is allowed",
                             USMPY_A(specification));
     }
     if (PyUnicode_GET_LENGTH(specification) == 0) {

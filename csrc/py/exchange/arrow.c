@@ -205,7 +205,7 @@ static PyObject *ask_pair(usmpy_state *state, PyObject *object, bool *on_device)
     if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 ||
         !PyCapsule_CheckExact(PyTuple_GET_ITEM(pair, 0)) ||
         !PyCapsule_CheckExact(PyTuple_GET_ITEM(pair, 1))) {
-        PyErr_Format(PyExc_TypeError, "%s.%s() returned %.100R; a tuple of two capsules is needed",
+        PyErr_Format(PyExc_TypeError, "%.80s.%s() returned %.100R; a tuple of two capsules is needed",
                      Py_TYPE(object)->tp_name, *on_device ? "__arrow_c_device_array__" : "__arrow_c_array__",
                      pair);
         Py_CLEAR(pair);
@@ -351,7 +351,7 @@ static usmpy_array *import(usmpy_state *state, PyObject *x, PyObject *queue_obje
         usmpy_array_prefer_queue(array, queue_object);
     } else if (!PyErr_Occurred()) {
         PyErr_Format(PyExc_TypeError,
-                     "x is %s %s, which has no __arrow_c_device_array__ or __arrow_c_array__ method%s",
+                     "x is %s %.80s, which has no __arrow_c_device_array__ or __arrow_c_array__ method%s",
                      USMPY_A(x),
                      PyObject_HasAttrString(x, "__arrow_c_stream__")
                          ? "; join the chunks of one column first (pyarrow: column.combine_chunks())"

@@ -144,7 +144,7 @@ PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object)
         return NULL;
     }
     if (known->numpy == USMPY_NUMPY_SCALAR && !usmpy_is_number_in_memory(object)) {
-        return PyErr_Format(PyExc_TypeError, "x is %s %s, whose buffer has its bytes, and not its value",
+        return PyErr_Format(PyExc_TypeError, "x is %s %.80s, whose buffer has its bytes, and not its value",
                             USMPY_A(object));
     }
     if (PyObject_GetBuffer(object, &view, PyBUF_FULL) < 0) {

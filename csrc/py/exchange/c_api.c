@@ -50,7 +50,7 @@ static int event_check(PyObject *object)
 static usmpy_state *demand(int (*check)(PyObject *), PyObject *object, const char *what)
 {
     if (USM_UNLIKELY(!check(object))) {
-        PyErr_Format(PyExc_TypeError, "the argument is %s%s%s; %s %s is allowed",
+        PyErr_Format(PyExc_TypeError, "the argument is %s%s%.80s; %s %s is allowed",
                      object == NULL ? "NULL" : usmpy_article(Py_TYPE(object)->tp_name),
                      object == NULL ? "" : " ", object == NULL ? "" : Py_TYPE(object)->tp_name,
                      usmpy_article(what), what);

@@ -57,7 +57,7 @@ static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject
 {
     usmpy_tensor tensor;
     if (USM_UNLIKELY(!PyCapsule_CheckExact(capsule))) {
-        PyErr_Format(PyExc_TypeError, "%s.__dlpack__() returned a %s; a DLPack capsule is needed",
+        PyErr_Format(PyExc_TypeError, "%.80s.__dlpack__() returned a %.80s; a DLPack capsule is needed",
                      Py_TYPE(producer)->tp_name, Py_TYPE(capsule)->tp_name);
         return NULL;
     }
@@ -261,7 +261,7 @@ static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
     }
     if (set > 0) {
         PyErr_Format(PyExc_BufferError,
-                     "x is %s %s with its conjugate or negative bit set, which DLPack cannot express; use "
+                     "x is %s %.80s with its conjugate or negative bit set, which DLPack cannot express; use "
                      "x.resolve_conj() or x.resolve_neg()",
                      USMPY_A(x));
     }
@@ -290,7 +290,7 @@ static inline int check_grad(usmpy_state *state, PyObject *x, getter get)
     Py_XDECREF(answer);
     if (requires > 0) {
         PyErr_Format(PyExc_BufferError,
-                     "x is %s %s that requires grad, and work on its memory here is not recorded; use "
+                     "x is %s %.80s that requires grad, and work on its memory here is not recorded; use "
                      "x.detach(), or usmpy.borrow(x) for the time of a kernel",
                      USMPY_A(x));
     }
@@ -321,7 +321,7 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
     }
     if (USM_UNLIKELY(tensor.versioned == NULL || tensor.versioned->version.major != 1)) {
         usmpy_tensor_delete(&tensor);
-        PyErr_Format(PyExc_BufferError, "the exchange table of %s returned no tensor of DLPack version 1",
+        PyErr_Format(PyExc_BufferError, "the exchange table of %.80s returned no tensor of DLPack version 1",
                      Py_TYPE(x)->tp_name);
         return NULL;
     }
@@ -361,7 +361,7 @@ static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *
     if (method == NULL || method == Py_None) { /* None: its class opts out */
         Py_XDECREF(method);
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "x is %s %s, which has no __dlpack__ method%s", USMPY_A(x),
+            PyErr_Format(PyExc_TypeError, "x is %s %.80s, which has no __dlpack__ method%s", USMPY_A(x),
                          PyCapsule_CheckExact(x) ? "; pass the array that made the capsule"
                                                  : "; usmpy.asarray takes other objects");
         }

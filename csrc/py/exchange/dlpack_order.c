@@ -24,11 +24,11 @@ static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
     int64_t values[2];
     int found = usmpy_dlpack_pair(pair, values);
     if (found == 0) {
-        PyErr_Format(PyExc_TypeError, "%s.__dlpack_device__() returned %.100R; a pair of ints is needed",
+        PyErr_Format(PyExc_TypeError, "%.80s.__dlpack_device__() returned %.100R; a pair of ints is needed",
                      Py_TYPE(x)->tp_name, pair);
     } else if (found > 0 && !usmpy_pair_is_device(values)) {
         PyErr_Format(PyExc_BufferError,
-                     "%s.__dlpack_device__() returned %.100R; no DLPack device has such a type or id",
+                     "%.80s.__dlpack_device__() returned %.100R; no DLPack device has such a type or id",
                      Py_TYPE(x)->tp_name, pair);
         found = 0;
     } else if (found > 0) {

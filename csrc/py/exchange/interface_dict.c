@@ -24,7 +24,7 @@ int usmpy_interface_read(usmpy_state *state, PyObject *object, const usmpy_inter
     }
     memset(out, 0, n * sizeof *out);
     if (!PyDict_Check(dict)) {
-        PyErr_Format(PyExc_BufferError, "%s is %s %s; a dict is needed", interface->text, USMPY_A(dict));
+        PyErr_Format(PyExc_BufferError, "%s is %s %.80s; a dict is needed", interface->text, USMPY_A(dict));
     }
     for (size_t i = 0; i < n && !PyErr_Occurred(); i++) {
         PyObject *name = state->names[interface->members[i].name];

@@ -62,7 +62,7 @@ static int parse_handle(usmpy_state *state, PyObject *object, bool zero, void **
     int found = usmpy_address_of(number, "from_native(): handle", out);
     if (found == 0 || (found > 0 && *out == NULL && !zero)) {
         PyErr_Format(PyExc_ValueError,
-                     "from_native(): handle is %S; the address of a driver's object is allowed", number);
+                     "from_native(): handle is %.60S; the address of a driver's object is allowed", number);
         found = -1;
     }
     Py_DECREF(number);
@@ -94,7 +94,7 @@ static int parse_sycl(usmpy_state *state, PyObject *object, request *request)
     }
     if (found.backend != request->backend || found.what != request->what) {
         PyErr_Format(found.what != request->what ? PyExc_TypeError : PyExc_ValueError,
-                     "from_native(): handle is %s %s, which is a %s of backend %s", USMPY_A(object),
+                     "from_native(): handle is %s %.80s, which is a %s of backend %s", USMPY_A(object),
                      found.what == USM_NATIVE_QUEUE ? "queue" : "context", usm_backend_name(found.backend));
         usmpy_sycl_release(&found);
         return -1;

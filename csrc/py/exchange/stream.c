@@ -72,10 +72,10 @@ static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
         PySequence_Check(info) && !PyUnicode_Check(info) ? usmpy_tuple_of(info, "__cuda_stream__", 2) : NULL;
     int found = -1;
     if (pair == NULL || PyTuple_GET_SIZE(pair) != 2 || !PyLong_Check(PyTuple_GET_ITEM(pair, 0))) {
-        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ returned %.100R; (0, handle) is needed",
+        PyErr_Format(PyExc_TypeError, "%.80s.__cuda_stream__ returned %.100R; (0, handle) is needed",
                      Py_TYPE(object)->tp_name, info);
     } else if (PyObject_IsTrue(PyTuple_GET_ITEM(pair, 0)) != 0) {
-        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ has version %.100R; version 0 is supported",
+        PyErr_Format(PyExc_TypeError, "%.80s.__cuda_stream__ has version %.100R; version 0 is supported",
                      Py_TYPE(object)->tp_name, PyTuple_GET_ITEM(pair, 0));
     } else {
         found = convert_handle(object, Py_NewRef(PyTuple_GET_ITEM(pair, 1)), out);

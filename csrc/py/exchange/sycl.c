@@ -123,7 +123,7 @@ static PyObject *capsule_of(PyObject *object)
         PyCapsule_CheckExact(object) ? Py_NewRef(object) : PyObject_CallMethod(object, "_get_capsule", NULL);
     if (capsule != NULL && !PyCapsule_IsValid(capsule, QUEUE) && !PyCapsule_IsValid(capsule, CONTEXT)) {
         PyErr_Format(PyExc_BufferError,
-                     "a %s gives %.100R; a capsule named '" QUEUE "' or '" CONTEXT "' can be taken",
+                     "a %.80s gives %.100R; a capsule named '" QUEUE "' or '" CONTEXT "' can be taken",
                      Py_TYPE(object)->tp_name, capsule);
         Py_CLEAR(capsule);
     }
@@ -137,7 +137,7 @@ static int ask_native(usmpy_state *state, PyObject *object, PyObject *capsule, u
     int backend = is_queue ? sycl.queue_backend(pointer) : sycl.context_backend(pointer);
     if (backend != SYCL_OPENCL && backend != SYCL_LEVEL_ZERO) {
         PyErr_Format(PyExc_BufferError,
-                     "the %s is of another backend of SYCL's than opencl and level_zero, whose objects "
+                     "the %.80s is of another backend of SYCL's than opencl and level_zero, whose objects "
                      "can be taken",
                      Py_TYPE(object)->tp_name);
         return -1;
@@ -151,10 +151,11 @@ static int ask_native(usmpy_state *state, PyObject *object, PyObject *capsule, u
     out->what = is_queue ? USM_NATIVE_QUEUE : USM_NATIVE_CONTEXT;
     out->handle = (void *)(is_queue ? sycl.queue_native(pointer, &kind) : sycl.context_native(pointer));
     if (backend == SYCL_LEVEL_ZERO && is_queue && kind == 0) {
-        PyErr_Format(PyExc_BufferError,
-                     "the %s is a ze_command_queue_handle_t, which takes lists of commands; queues that are "
-                     "immediate lists can be taken (SYCL_UR_USE_LEVEL_ZERO_V2=1)",
-                     Py_TYPE(object)->tp_name);
+        PyErr_Format(
+            PyExc_BufferError,
+            "the %.80s is a ze_command_queue_handle_t, which takes lists of commands; queues that are "
+            "immediate lists can be taken (SYCL_UR_USE_LEVEL_ZERO_V2=1)",
+            Py_TYPE(object)->tp_name);
         return -1;
     }
     return 0;

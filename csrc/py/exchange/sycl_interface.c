@@ -54,7 +54,7 @@ static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
         return PyErr_Format(
             PyExc_BufferError,
             SYCL
-            " has %s %s as 'syclobj'; a SyclQueue or SyclContext of dpctl, a Queue, Device or Context of "
+            " has %s %.80s as 'syclobj'; a SyclQueue or SyclContext of dpctl, a Queue, Device or Context of "
             "usmpy, or a filter string can be taken (Queue.from_native makes a Queue of other libraries' "
             "queues)",
             USMPY_A(object));

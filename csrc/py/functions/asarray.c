@@ -29,7 +29,7 @@ static PyObject *from_nested(usmpy_state *state, PyObject *object, const request
     usmpy_array *result = NULL;
     if (request->copy == 0) {
         return PyErr_Format(PyExc_ValueError,
-                            "copy=False, but %s %s can only be copied into an array; leave copy out",
+                            "copy=False, but %s %.80s can only be copied into an array; leave copy out",
                             USMPY_A(object));
     }
     if (usmpy_nested_read(state, object, &nested) < 0) {

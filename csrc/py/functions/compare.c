@@ -103,7 +103,7 @@ PyObject *usmpy_array_richcompare(PyObject *self, PyObject *other, int op)
     }
     if (found == 0 && !PyBytes_Check(other) && usmpy_has_elements(other)) {
         return PyErr_Format(PyExc_TypeError,
-                            "a USMArray cannot be compared with %s %s, which has no queue; "
+                            "a USMArray cannot be compared with %s %.80s, which has no queue; "
                             "asarray(other, device=x.device) makes an array on the queue of x",
                             USMPY_A(other));
     }

@@ -59,7 +59,7 @@ static int parse_ends(usmpy_state *state, const char *function, PyObject *const 
     if (ends->dst == NULL) {
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError,
-                         "%s(): dst is %s %s; a USMArray or another library's array is allowed", function,
+                         "%s(): dst is %s %.80s; a USMArray or another library's array is allowed", function,
                          USMPY_A(arguments[0]));
         }
         return -1;

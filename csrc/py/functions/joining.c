@@ -12,8 +12,8 @@ int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *funct
     joined->queue = NULL;
     if (joined->items == NULL) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "%s(): %s is %s %s; a sequence of USMArrays is allowed", function,
-                         list, USMPY_A(argument));
+            PyErr_Format(PyExc_TypeError, "%s(): %s is %s %.80s; a sequence of USMArrays is allowed",
+                         function, list, USMPY_A(argument));
         }
         return -1;
     }

@@ -36,8 +36,9 @@ static int parse_taken(PyObject *indices, taken *t)
     t->indices = usmpy_index_array(state, indices, t->x->queue);
     if (t->indices == NULL) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "%s(): indices is %s %s; an array or a list of integers is allowed",
-                         t->function, USMPY_A(indices));
+            PyErr_Format(PyExc_TypeError,
+                         "%s(): indices is %s %.80s; an array or a list of integers is allowed", t->function,
+                         USMPY_A(indices));
         } else {
             usmpy_name_argument("indices");
         }

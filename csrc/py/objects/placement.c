@@ -461,7 +461,7 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
         PyObject *item = PyTuple_GET_ITEM(items, i), *queue = own_queue(state, item);
         if (queue == NULL) {
-            PyErr_Format(PyExc_TypeError, "queues[%zd] is %s %s; Queues and USMArrays are allowed", i,
+            PyErr_Format(PyExc_TypeError, "queues[%zd] is %s %.80s; Queues and USMArrays are allowed", i,
                          USMPY_A(item));
             Py_DECREF(items);
             return NULL;

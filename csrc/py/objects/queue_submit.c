@@ -208,7 +208,7 @@ PyObject *usmpy_queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_
     PyObject *depends = NULL;
     for (Py_ssize_t i = 0; kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++) {
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), "depends") != 0) {
-            return PyErr_Format(PyExc_TypeError, "host_task() got an unexpected keyword argument '%U'",
+            return PyErr_Format(PyExc_TypeError, "host_task() got an unexpected keyword argument '%.60U'",
                                 PyTuple_GET_ITEM(kwnames, i));
         }
         depends = args[nargs + i];

@@ -25,7 +25,7 @@ static int refuse(const usm_parameter *parameter, PyObject *object, const char *
              : parameter->kind == USM_PARAMETER_POINTER ? "; a USMArray is allowed"
              : parameter->kind == USM_PARAMETER_LOCAL   ? ", which is local memory; pass LocalMemory(nbytes)"
                                                         : "; bytes or a ctypes value are allowed";
-    PyErr_Format(PyExc_TypeError, "%s %s was given for %s%s", USMPY_A(object), type_of(parameter), advice);
+    PyErr_Format(PyExc_TypeError, "%s %.80s was given for %s%s", USMPY_A(object), type_of(parameter), advice);
     return -1;
 }
 
@@ -163,7 +163,7 @@ static int check_exact(usmpy_state *state, PyObject *number, usm_dtype dtype, co
         same = (isfinite(re) || !isfinite(value.real)) && (isfinite(im) || !isfinite(value.imag));
     }
     if (!same) {
-        PyErr_Format(PyExc_OverflowError, "%R does not fit into %s without loss", number,
+        PyErr_Format(PyExc_OverflowError, "%.60R does not fit into %s without loss", number,
                      usm_dtype_table[dtype].name);
         return -1;
     }
@@ -187,7 +187,7 @@ static int take_by_width(const usm_parameter *parameter, PyObject *number, usm_a
         PyErr_Clear();
     }
     if (!fits) {
-        PyErr_Format(PyExc_OverflowError, "%R does not fit into an integer of %u bits", number, bits);
+        PyErr_Format(PyExc_OverflowError, "%.60R does not fit into an integer of %u bits", number, bits);
         return -1;
     }
     out->kind = USM_PARAMETER_VALUE;
@@ -228,10 +228,11 @@ static int take_number(usmpy_state *state, const usm_parameter *parameter, PyObj
         return take_by_width(parameter, number, out);
     }
     if (parameter->kind == USM_PARAMETER_UNKNOWN) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s %s was given, and the program does not tell the parameter's type; a NumPy scalar, a "
-                     "ctypes value or bytes are allowed",
-                     USMPY_A(number));
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s %.80s was given, and the program does not tell the parameter's type; a NumPy scalar, a "
+            "ctypes value or bytes are allowed",
+            USMPY_A(number));
         return -1;
     }
     if (parameter->kind != USM_PARAMETER_VALUE || parameter->dtype == USM_NO_DTYPE) {

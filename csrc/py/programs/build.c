@@ -56,7 +56,7 @@ int usmpy_parse_language(PyObject *language, const usm_backend *backend)
         PyErr_Format(PyExc_ValueError, "devices of the backend %s take no programs",
                      usm_backend_name(backend));
     } else if (allowed != NULL) {
-        PyErr_Format(PyExc_ValueError, "language is %R; devices of the backend %s take %U", language,
+        PyErr_Format(PyExc_ValueError, "language is %.100R; devices of the backend %s take %U", language,
                      usm_backend_name(backend), allowed);
     }
     Py_XDECREF(allowed);
@@ -336,7 +336,7 @@ static int check_kernels(const usmpy_program *self, int language, PyObject *sour
 int usmpy_build_program(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
 {
     if (languages[language].text ? !PyUnicode_Check(source) : !PyObject_CheckBuffer(source)) {
-        PyErr_Format(PyExc_TypeError, "source is %s %s; for language '%s' %s is allowed", USMPY_A(source),
+        PyErr_Format(PyExc_TypeError, "source is %s %.80s; for language '%s' %s is allowed", USMPY_A(source),
                      languages[language].name, languages[language].text ? "a str" : "a bytes-like object");
         return -1;
     }

@@ -112,7 +112,7 @@ static const usm_kernel *on_device(PyObject *self, const char *function, PyObjec
         }
         bool same = ((usmpy_device *)device)->device == own;
         if (!same) {
-            PyErr_Format(PyExc_ValueError, "device is %R; the kernel is built for %s", device,
+            PyErr_Format(PyExc_ValueError, "device is %.100R; the kernel is built for %s", device,
                          own->info.name);
         }
         Py_DECREF(device);
@@ -205,8 +205,8 @@ static int parse_word(usmpy_state *state, PyObject *item, Py_ssize_t i, bool of_
     }
     if (of_function && !is_of_function(out)) {
         PyErr_Format(PyExc_ValueError,
-                     "parameters[%zd] is %R; pointers, bool, integers, float32 and float64 are allowed", i,
-                     item);
+                     "parameters[%zd] is %.100R; pointers, bool, integers, float32 and float64 are allowed",
+                     i, item);
         return -1;
     }
     return 0;
@@ -227,7 +227,7 @@ static int parse_words(usmpy_state *state, PyObject *object, bool of_function, w
     for (Py_ssize_t i = 0; status == 0 && i < n; i++) {
         PyObject *item = PyTuple_GET_ITEM(items, i);
         if (!PyUnicode_Check(item)) {
-            PyErr_Format(PyExc_TypeError, "parameters[%zd] is %s %s; a str is allowed", i, USMPY_A(item));
+            PyErr_Format(PyExc_TypeError, "parameters[%zd] is %s %.80s; a str is allowed", i, USMPY_A(item));
         }
         status = !PyUnicode_Check(item) || PyUnicode_AsUTF8AndSize(item, &length) == NULL ? -1 : 0;
         total += length + 1;

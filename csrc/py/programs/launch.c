@@ -101,13 +101,13 @@ static int refuse_name(const usm_kernel *kernel, PyObject *name)
         if (kernel->parameters[i].name == NULL) {
             PyErr_Format(
                 PyExc_TypeError,
-                "%s was given %R by name, and the program does not tell the name of every parameter; pass "
+                "%s was given %.60R by name, and the program does not tell the name of every parameter; pass "
                 "arguments by position",
                 kernel->name, name);
             return -1;
         }
     }
-    return refuse_call(kernel, "%s takes %zu argument%s (%U), and none of the name %R", name);
+    return refuse_call(kernel, "%s takes %zu argument%s (%U), and none of the name %.60R", name);
 }
 
 /* Fills out with all arguments by position, borrowed. 0, or -1 with TypeError. */
@@ -125,7 +125,7 @@ static int put_in_order(const usm_kernel *kernel, PyObject *const *objects, Py_s
             return refuse_name(kernel, name);
         }
         if (out[at] != NULL) {
-            return refuse_call(kernel, "%s takes %zu argument%s (%U), and two were given for %R", name);
+            return refuse_call(kernel, "%s takes %zu argument%s (%U), and two were given for %.60R", name);
         }
         out[at] = objects[n + i];
     }
@@ -134,7 +134,7 @@ static int put_in_order(const usm_kernel *kernel, PyObject *const *objects, Py_s
             const char *own = kernel->parameters[i].name;
             PyObject *name = PyUnicode_FromString(own != NULL ? own : "unnamed");
             if (name != NULL) {
-                refuse_call(kernel, "%s takes %zu argument%s (%U), and %R is missing", name);
+                refuse_call(kernel, "%s takes %zu argument%s (%U), and %.60R is missing", name);
                 Py_DECREF(name);
             }
             return -1;

@@ -87,7 +87,7 @@ static PyObject *raise_missing(const usmpy_program *self, PyObject *name, PyObje
                                            : PyUnicode_FromFormat(i == 0 ? "; it has %s" : ", %s", names[i]));
     }
     if (known != NULL) {
-        PyErr_Format(missing, "the program has no kernel %R%U", name, known);
+        PyErr_Format(missing, "the program has no kernel %.60R%U", name, known);
         Py_DECREF(known);
     }
     return NULL;
@@ -133,7 +133,7 @@ static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *miss
 static PyObject *program_subscript(PyObject *self, PyObject *name)
 {
     if (!PyUnicode_Check(name)) {
-        return PyErr_Format(PyExc_TypeError, "a kernel's name is a str, not %s %s", USMPY_A(name));
+        return PyErr_Format(PyExc_TypeError, "a kernel's name is a str, not %s %.80s", USMPY_A(name));
     }
     return find_kernel((usmpy_program *)self, name, PyExc_KeyError);
 }
