@@ -2797,7 +2797,7 @@ class USMArray:
 
         Parameters
         ----------
-        indices : USMArray, sequence or array of integers
+        indices : int, USMArray, sequence or array of integers
             The indices of the elements.
         axis : int, optional
             Along which axis; it may be left out for one dimension.
@@ -5390,8 +5390,9 @@ def take(
     ----------
     x : USMArray
         The array.
-    indices : USMArray, sequence or array of integers
-        The indices of the elements, in any shape; negative ones count from the end.
+    indices : int, USMArray, sequence or array of integers
+        The indices of the elements, in any shape; negative ones count from the end. An int is an index of no
+        dimensions, so the result has no `axis`.
     axis : int, optional
         Along which axis; it may be left out where `x` has one dimension.
     out : USMArray, optional

@@ -193,3 +193,24 @@ def test_every_index_of_any_layout_is_checked(backend, queue):
         with pytest.raises(IndexError, match="out of range"):
             usmpy.take(x, k[parts])
         room[parts][place] = 4
+
+
+class Index:
+    def __index__(self):
+        return -1
+
+
+def test_an_int_is_an_index_of_no_dimensions(queue):
+    for shape in SHAPES:
+        x, n = filled(queue, shape)
+        for axis in range(n.ndim):
+            for i in (0, -1, np.int8(1), np.array(0, "uint64"), Index()):
+                if i != 1 or shape[axis] > 1:
+                    number = int(np.asarray(i)) if not isinstance(i, Index) else -1
+                    same(usmpy.take(x, i, axis=axis), np.take(n, number, axis=axis))
+                    same(x.take(i, axis=axis), np.take(n, number, axis=axis))
+            with pytest.raises(IndexError, match="out of range"):
+                usmpy.take(x, shape[axis], axis=axis)
+    for wrong in (1.5, True, "1", None, object()):
+        with pytest.raises(TypeError, match="indices"):
+            usmpy.take(x, wrong, axis=0)

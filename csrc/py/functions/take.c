@@ -1,4 +1,5 @@
 /* take and take_along_axis: elements by index, along one axis. */
+#include "creation.h"
 #include "docstrings.h"
 #include "manipulation.h"
 #include "py/args.h"
@@ -34,11 +35,15 @@ static int parse_taken(PyObject *indices, taken *t)
     static const char *const names[] = {"x", "indices"};
     usmpy_state *state = t->x->state;
     t->indices = usmpy_index_array(state, indices, t->x->queue);
+    if (t->indices == NULL && !PyErr_Occurred() && PyIndex_Check(indices)) { /* where the host checks it */
+        usm_kind kind = usmpy_kind_on(usmpy_queue_of(t->x->queue)->device, USM_HOST);
+        t->indices = (usmpy_array *)usmpy_array_from_python(state, indices, USM_INT64, t->x->queue, kind);
+    }
     if (t->indices == NULL) {
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError,
-                         "%s(): indices is %s %.80s; an array or a list of integers is allowed", t->function,
-                         USMPY_A(indices));
+                         "%s(): indices is %s %.80s; an int, or an array or a list of integers, is allowed",
+                         t->function, USMPY_A(indices));
         } else {
             usmpy_name_argument("indices");
         }
