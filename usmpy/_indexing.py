@@ -37,6 +37,16 @@ def _axis_of(x: USMArray, axis: SupportsIndex) -> int:
         ) from None
 
 
+def _integers(ind: Any, x: USMArray) -> Any:
+    """Integers as a key; masks, slices and None, which a key may be, too, would select other elements."""
+    if type(ind) is int:
+        return ind
+    index = _array_of(ind, x)
+    if index.dtype == "bool":
+        raise IndexError("put(): ind has dtype bool; integers are allowed (x[mask] = v takes a mask)")
+    return index if index.size else _core.astype(index, "int64")
+
+
 def put(x: USMArray, /, ind: Any, v: Any, *, axis: SupportsIndex | None = None) -> None:
     """Write values at indices, along one axis or in the whole array.
 
@@ -76,6 +86,7 @@ def put(x: USMArray, /, ind: Any, v: Any, *, axis: SupportsIndex | None = None) 
     [[5, 9, 0], [0, 9, 7]]
     """
     _checked(x, "put")
+    ind = _integers(ind, x)
     if axis is not None:
         x[(slice(None),) * _axis_of(x, axis) + (ind,)] = v
     elif x.ndim == 1:

@@ -114,3 +114,42 @@ def test_bad_input(put, queue):
         with pytest.raises(error, match=match):
             call()
     same(x, numbers((2, 3)))
+
+
+def test_put_takes_integers_in_any_form_and_no_other_keys(put, queue):
+    n = numbers((2, 3))
+    for ind in (
+        1,
+        -1,
+        (0, 4),
+        [0, 4],
+        range(2, 5),
+        np.array([[0, 1], [2, 3]]),
+        np.int8(2),
+        np.uint16([5, 0]),
+    ):
+        for given in (ind, put(ind)):
+            x, m = put(n), n.copy()
+            usmpy.put(x, given, 9)
+            np.put(m, ind, 9)
+            same(x, m)
+    for empty in ([], (), np.zeros(0, "int32")):
+        x = put(n)
+        usmpy.put(x, empty, 9)
+        same(x, n)
+    for wrong in (
+        True,
+        [True, False],
+        np.array([True] * 6),
+        put(np.array([True] * 6)),
+        None,
+        ...,
+        slice(2),
+        "a",
+        0.5,
+    ):
+        x = put(n)
+        for axis in (None, 0):
+            with pytest.raises((IndexError, TypeError)):
+                usmpy.put(x, wrong, 9, axis=axis)
+            same(x, n)
