@@ -330,7 +330,7 @@ def _array_split(
     ary: USMArray, indices_or_sections: Any, axis: int = 0, equal: bool = False
 ) -> list[USMArray]:
     name, given, length = "indices_or_sections", indices_or_sections, ary.shape[axis]
-    if hasattr(type(given), "__iter__") and getattr(given, "ndim", 1):
+    if hasattr(type(given), "__iter__") and getattr(given, "ndim", 1) != 0:
         cuts = [as_int(cut, f"{name}[{i}]") for i, cut in enumerate(items(given, name))]
     else:
         sections = as_int(given, name, "an int, or a sequence of ints, is allowed")

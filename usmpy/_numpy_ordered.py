@@ -27,7 +27,7 @@ def _beside(x: USMArray, values: Any) -> USMArray:
 
 def _ints(values: Any, parameter: str) -> list[int]:
     """One int, or one for each dimension."""
-    if not hasattr(type(values), "__iter__") or not getattr(values, "ndim", 1):
+    if not hasattr(type(values), "__iter__") or getattr(values, "ndim", 1) == 0:
         return [as_int(values, parameter)]
     return [as_int(value, f"{parameter}[{i}]") for i, value in enumerate(items(values, parameter, 64))]
 
