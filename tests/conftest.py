@@ -47,6 +47,7 @@ LONGEST = [
     "docs/test_site.py",
     "portable/test_mutations.py",
     "structure/test_wheel.py",
+    "builtins/test_table.py",
     "structure/test_stubs.py",
     "docs/test_gallery.py",
     "docs/test_documentation.py",

@@ -13,12 +13,8 @@ from typing import NamedTuple
 # These take the next word as their value if they are a word of their own.
 _WITH_VALUE = ("-include", "-isystem", "-iquote", "-D", "-U", "-I", "-L", "-l")
 # The same options of NVIDIA's compiler.
-_LONG = {
-    "--define-macro": "-D",
-    "--undefine-macro": "-U",
-    "--include-path": "-I",
-    "--pre-include": "-include",
-}
+_LONG = {"--define-macro": "-D", "--undefine-macro": "-U", "--include-path": "-I"}
+_LONG["--pre-include"] = "-include"
 
 
 class Option(NamedTuple):

@@ -96,7 +96,7 @@ def _clean(log: str, source: str, name: str, whole: bool = False) -> str:
             kept.append(f"{at[1]:>5} | {text}")
             if at[2]:
                 kept.append(f"      | {' ' * (int(at[2]) - 1)}^")
-    if not whole and not any("error" in line for line in kept) and "error" in log:
+    if not whole and not any("error:" in line for line in kept) and "error:" in log:
         return _clean(log, source, name, whole=True)
     return "\n".join(kept) + "\n" if kept else ""
 
@@ -218,7 +218,9 @@ def _portable_error(
     """The compiler's messages about the user's own text, with columns and macros."""
     from . import portable
 
-    check = portable.for_messages(text) + constants + _marker(name) + source + "\n"
+    # C has no numbers of half precision: of the same length, so that columns stay.
+    plain = re.sub(r"(?<![\w.])(\.?\d(?:[eEpP][+-]|[\w.])*)[hH](?![\w.])", r"\1f", source)
+    check = portable.for_messages(text) + constants + _marker(name) + plain + "\n"
     flags = ["-fsyntax-only", "-std=gnu11", *_PORTABLE, "-fdiagnostics-color=never", *options.compiler]
     done = _run([*compiler.command, *flags, "-x", "c", "-"], check)
     output = _text(done.stderr)
