@@ -204,12 +204,12 @@ RARE = {
     "core/ops": "accumulate extreme indices mask matmul scan sequence sort tile triangle",
     "core/trace": "trace",
     "py": "errors interpreter module",
-    "py/objects": "context device device_facts dtype immutable memory notifier trace",
+    "py/objects": "context device device_facts dtype host_task immutable memory notifier trace",
     "py/arrays": "flags from_python hints interfaces mask",
     "py/exchange": "arrow borrow buffer_import bytes c_api cuda_interface interface_dict native pointer"
     " reader share stream sycl sycl_interface",
-    "py/functions": "accumulate broadcast creation full inspection joining matmul rearrange repeat sequence"
-    " sort take triangle truth where",
+    "py/functions": "accumulate broadcast copyto creation full inspection joining matmul rearrange repeat"
+    " sequence sort take triangle truth where",
     "py/programs": "build kernel program",
     "core/share": "export handle memfd opening pipe share",
     "backends/host": "device library memory",
