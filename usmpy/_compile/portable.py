@@ -17,7 +17,6 @@ runs one group at a time.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -166,9 +165,10 @@ def declares_array(source: Source, i: int) -> bool:
     return False
 
 
-@functools.lru_cache(maxsize=1)  # each kernel asks
 def struct_names(source: Source) -> set[str]:
     """Names of types that may be structs: all that the program defines for other than plain numbers."""
+    if source.structs is not None:
+        return source.structs
     found = set()
     for i, word in enumerate(source.text):
         if word != "typedef":
@@ -179,7 +179,8 @@ def struct_names(source: Source) -> set[str]:
             j = source.skip(j)
         if braces:
             found |= {source.text[k] for k in range(i + 1, j) if source.tokens[k].kind == "name"}
-    return found - NO_NAMES - _QUALIFIERS
+    source.structs = found - NO_NAMES - _QUALIFIERS
+    return source.structs
 
 
 def called(source: Source, function: Function) -> set[str]:

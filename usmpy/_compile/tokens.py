@@ -131,6 +131,7 @@ class Source:
         self.text = [token.text for token in self.tokens]
         self.out = [token.text for token in self.all]
         self.match = self._match()
+        self.structs: set[str] | None = None  # once portable.py knows them
 
     def _match(self) -> dict[int, int]:
         """The index of the closing bracket for each opening one."""
