@@ -202,7 +202,7 @@ RARE = {
     "core/copy": "route_text",
     "core/exchange": "arrow native",
     "core/ops": "accumulate extreme indices mask matmul scan sequence sort tile triangle",
-    "core/trace": "trace",
+    "core/trace": "record trace",
     "py": "errors interpreter module",
     "py/objects": "context device device_facts dtype host_task immutable memory notifier trace",
     "py/arrays": "flags from_python hints interfaces mask",
@@ -212,12 +212,12 @@ RARE = {
     " sequence sort take triangle truth where",
     "py/programs": "build kernel program",
     "core/share": "export handle memfd opening pipe share",
-    "backends/host": "device library memory",
+    "backends/host": "device library memory pointer program",
     "backends/opencl": "context device kernel library memory native native_kernel profiling program"
     " queue_cache status",
     "backends/level_zero": "context device event_pool library memory native profiling program share status",
     "backends/cuda": "capture context cublas device kernel library memory native nvrtc profiling program ptx"
-    " share share_order staging status",
+    " share share_order staging status timeline",
 }
 RARE_FILES = {f"{folder}/{name}.c" for folder, names in RARE.items() for name in names.split()}
 LOOPS_OF_CPU = "builtin builtin_wide cast operate_loops operate_avx2 operate_avx512 sort"

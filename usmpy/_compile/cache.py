@@ -32,7 +32,7 @@ else:
             from hashlib import sha256
 
 LIMIT = 512 << 20  # bytes in the folder; the least recently used entries are removed first
-_ABI = "1"  # of the entries
+_ABI = "2"  # of the entries
 _MAGIC = b"usmpy-1\n"
 _TRAILER = len(_MAGIC) + 32
 _USED_AGAIN = 3600  # seconds after which a use is recorded again

@@ -46,15 +46,9 @@ typename using virtual wchar_t xor xor_eq signals threadIdx blockIdx blockDim gr
 """
 _CPP = frozenset(_CPP_TEXT.split())
 _OURS = "usm_c_"
-_WORDS = {
-    "restrict": "__restrict__",
-    "__restrict": "__restrict__",
-    "_Bool": "bool",
-    "_Static_assert": "static_assert",
-    "_Alignas": "alignas",
-    "__inline": "inline",
-    "__inline__": "inline",
-}
+_WORDS = dict.fromkeys(("restrict", "__restrict"), "__restrict__")
+_WORDS |= {"__inline": "inline", "__inline__": "inline"}
+_WORDS |= {"_Bool": "bool", "_Static_assert": "static_assert", "_Alignas": "alignas"}
 _OPENCL_OPTIONS: dict[str, list[str]] = {
     "-cl-mad-enable": ["--fmad=true"],
     "-cl-unsafe-math-optimizations": ["--fmad=true"],
@@ -115,6 +109,8 @@ def _in_cpp(text: str) -> str:
 
     def other(match: re.Match[str]) -> str:
         word = match[0]
+        if word[0] == "'":
+            return f"((int){word})"  # as in C
         return _OURS + word if word in _CPP else _WORDS.get(word, word)
 
     lines = [line if line.startswith("#") else pattern.sub(other, line) for line in text.split("\n")]

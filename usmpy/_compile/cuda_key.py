@@ -8,7 +8,7 @@ from .included import may_include
 
 # What translates programs for CUDA; a change of one of them makes new keys.
 MODULES = ["build_options", "cuda", "cuda_prelude", "included", "portable", "portable_builtins"]
-MODULES += ["portable_constants", "portable_words", "preprocessor", "tokens"]
+MODULES += ["portable_constants", "portable_front", "portable_words", "preprocessor", "tokens"]
 
 
 def identify(source: str, options: str) -> bytes:

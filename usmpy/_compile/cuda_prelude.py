@@ -5,6 +5,8 @@ They are overloads and templates of a namespace around the user's, so the progra
 
 from __future__ import annotations
 
+from .portable_builtins import FORMULAS, LIBRARY, TESTS, TYPES
+from .portable_front import COUNT
 from .portable_words import no_bool
 
 # Descriptions of kernels' parameters, which csrc/backends/cuda/ptx.c reads.
@@ -137,6 +139,8 @@ template <> struct usm_number<half> { enum : unsigned { code = 10 }; };
 _TRAITS = """\
 template <bool b, class T = int> struct usm_if {};
 template <class T> struct usm_if<true, T> { typedef T type; };
+template <class A, class B> struct usm_is_same { enum : bool { value = false }; };
+template <class A> struct usm_is_same<A, A> { enum : bool { value = true }; };
 template <class T> struct usm_is_real { enum : bool { value = false }; };
 template <> struct usm_is_real<float> { enum : bool { value = true }; };
 template <> struct usm_is_real<double> { enum : bool { value = true }; };
@@ -147,6 +151,7 @@ template <> struct usm_to_real<half> { typedef half type; };
 template <class A, class B> struct usm_pair_of { typedef decltype(true ? A() : B()) type; };
 template <class B> struct usm_pair_of<half, B> { typedef half type; };
 template <class A> struct usm_pair_of<A, half> { typedef half type; };
+template <> struct usm_pair_of<bool, bool> { typedef int type; };
 template <> struct usm_pair_of<half, half> { typedef half type; };
 template <> struct usm_pair_of<half, float> { typedef float type; };
 template <> struct usm_pair_of<float, half> { typedef float type; };
@@ -173,6 +178,11 @@ template <> struct usm_wide_of<ulong> { typedef usm_uint128 type; };
 template <> struct usm_wide_of<long long> { typedef usm_int128 type; };
 template <> struct usm_wide_of<unsigned long long> { typedef usm_uint128 type; };
 template <class T> using usm_wide = typename usm_wide_of<T>::type;
+template <class T> USM_F T usm_smooth(T r)
+{
+    r = r < 0 ? 0 : r > 1 ? 1 : r;
+    return r * r * (3 - 2 * r);
+}
 template <class T> constexpr bool usm_signed() { return (T)-1 < (T)1; }
 template <class T> constexpr T usm_most()
 {
@@ -227,164 +237,97 @@ struct usm_local_pointer {
 
 
 def _reals() -> str:
-    """Mathematical functions: CUDA's, of float and double; half by way of float, integers as double."""
+    """Mathematical functions. Half computes with float. Integers alone are double."""
     lines = []
 
-    def one(name: str, single: str, double: str) -> None:
-        lines.append(f"USM_F float {name}(float x) {{ return {single}; }}")
-        lines.append(f"USM_F double {name}(double x) {{ return {double}; }}")
-        lines.append(f"USM_F half {name}(half x) {{ return {name}((float)x); }}")
+    def define(name: str, formula: str, result: str = "") -> None:
+        letters = "xyz"[: COUNT[name]]
+        classes, real = (", ".join(f"{word}{v.upper()}" for v in letters) for word in ("class ", ""))
+        given = ", ".join(f"{v} = (R){v}_" for v in letters)
         lines.append(
-            f"template <class T> USM_F typename usm_if<!usm_is_real<T>::value, double>::type {name}(T x) "
-            f"{{ return {name}((double)x); }}"
+            f"template <{classes}> USM_F {result or f'usm_real<{real}>'} {name}"
+            f"({', '.join(f'{v.upper()} {v}_' for v in letters)}) {{ typedef usm_real<{real}> R; "
+            f"typedef usm_real<R, float> T; T {given}; return {formula}; }}\n"
         )
 
-    names = "acos acosh asin asinh atan atanh cos cosh sin sinh tan tanh cbrt exp exp2 exp10 expm1 log log10"
-    names += " log1p log2 logb sqrt ceil erf erfc fabs floor lgamma rint round tgamma trunc sinpi cospi"
-    for name in names.split():
-        one(name, f"::{name}f(x)", f"::{name}(x)")
-    for name in ["cos", "exp", "exp2", "exp10", "log", "log2", "log10", "sin", "sqrt", "tan"]:
-        for prefix in ("native_", "half_"):
-            one(prefix + name, f"::{name}f(x)", f"::{name}(x)")
-    for name in ("rsqrt", "native_rsqrt", "half_rsqrt"):
-        one(name, "1 / ::sqrtf(x)", "1 / ::sqrt(x)")
-    for name in ("native_recip", "half_recip"):
-        one(name, "1 / x", "1 / x")
-    one("degrees", "x * 57.295779513082320876798f", "x * 57.295779513082320876798")
-    one("radians", "x * 0.017453292519943295769f", "x * 0.017453292519943295769")
-    sign = "x > 0 ? 1 : x < 0 ? -1 : x == 0 ? x : 0"
-    one("sign", sign, sign)
-    for name in ("length", "fast_length"):
-        one(name, "::fabsf(x)", "::fabs(x)")
-    for name in ("normalize", "fast_normalize"):
-        one(name, "x > 0 ? 1 : x < 0 ? -1 : x", "x > 0 ? 1 : x < 0 ? -1 : x")
-    for name in ("acos", "asin", "atan"):
-        one(f"{name}pi", f"::{name}f(x) * 0.318309886183790671538f", f"::{name}(x) * 0.318309886183790671538")
-    one("tanpi", "::sinpif(x) / ::cospif(x)", "::sinpi(x) / ::cospi(x)")
-
-    def two(name: str, single: str, double: str) -> None:
-        lines.append(f"USM_F float usm_{name}(float x, float y) {{ return {single}; }}")
-        lines.append(f"USM_F double usm_{name}(double x, double y) {{ return {double}; }}")
-        lines.append(f"USM_F half usm_{name}(half x, half y) {{ return usm_{name}((float)x, (float)y); }}")
-        lines.append(
-            f"template <class A, class B> USM_F usm_real<A, B> {name}(A x, B y) "
-            f"{{ return usm_{name}((usm_real<A, B>)x, (usm_real<A, B>)y); }}"
-        )
-
-    for name in ("atan2", "copysign", "fdim", "fmod", "hypot", "nextafter", "pow", "remainder"):
-        two(name, f"::{name}f(x, y)", f"::{name}(x, y)")
-    for name in ("powr", "native_powr", "half_powr"):
-        two(name, "::powf(x, y)", "::pow(x, y)")
-    for name in ("native_divide", "half_divide"):
-        two(name, "x / y", "x / y")
-    two("fmax", *["x >= y || y != y ? x : y"] * 2)
-    two("fmin", *["x <= y || y != y ? x : y"] * 2)
-    for name, sign in (("maxmag", ">"), ("minmag", "<")):
-        text = (
-            f"::fabs(x) {sign} ::fabs(y) ? x : ::fabs(y) {sign} ::fabs(x) ? y : x {sign}= y || y != y ? x : y"
-        )
-        two(name, text, text)
-    two("step", *["y < x ? 0 : 1"] * 2)
-    two("dot", *["x * y"] * 2)
-    for name in ("distance", "fast_distance"):
-        two(name, "::fabsf(x - y)", "::fabs(x - y)")
-    two("atan2pi", "::atan2f(x, y) * 0.318309886183790671538f", "::atan2(x, y) * 0.318309886183790671538")
-
-    def three(name: str, single: str, double: str) -> None:
-        for c, text in (("float", single), ("double", double)):
-            lines.append(f"USM_F {c} usm_{name}({c} x, {c} y, {c} z) {{ {text} }}")
-        lines.append(
-            f"USM_F half usm_{name}(half x, half y, half z) "
-            f"{{ return usm_{name}((float)x, (float)y, (float)z); }}"
-        )
-        lines.append(
-            f"template <class A, class B, class C> USM_F usm_real<A, B, C> {name}(A x, B y, C z) "
-            f"{{ typedef usm_real<A, B, C> T; return usm_{name}((T)x, (T)y, (T)z); }}"
-        )
-
-    three("fma", "return ::fmaf(x, y, z);", "return ::fma(x, y, z);")
-    three("mad", *["return x * y + z;"] * 2)
-    three("mix", *["return x + (y - x) * z;"] * 2)
-    for c in ("float", "double"):
-        lines.append(
-            f"USM_F {c} usm_smoothstep({c} x, {c} y, {c} z) {{ {c} r = (z - x) / (y - x); "
-            "r = r < 0 ? 0 : r > 1 ? 1 : r; return r * r * (3 - 2 * r); }"
-        )
-    lines.append(
-        "template <class A, class B, class C> USM_F usm_real<A, B, C> smoothstep(A x, B y, C z) "
-        "{ typedef usm_real<A, B, C> T; return usm_smoothstep((T)x, (T)y, (T)z); }"
-    )
-    for name, test in (
-        ("isnan", "x != x"),
-        ("isfinite", "x - x == 0"),
-        ("isinf", "x == x && x - x != 0"),
-        ("signbit", "::copysign(1.0, (double)x) < 0"),
-    ):
-        lines.append(f"template <class T> USM_F int {name}(T x) {{ return {test}; }}")
-    lines.append("USM_F int isnormal(float x) { return isfinite(x) && ::fabsf(x) >= 0x1p-126f; }")
-    lines.append("USM_F int isnormal(double x) { return isfinite(x) && ::fabs(x) >= 0x1p-1022; }")
-    lines.append("USM_F int isnormal(half x) { return isfinite((float)x) && ::fabsf(x) >= 0x1p-14f; }")
-    for name, test in (
-        ("isequal", "x == y"),
-        ("isnotequal", "x != y"),
-        ("isgreater", "x > y"),
-        ("isgreaterequal", "x >= y"),
-        ("isless", "x < y"),
-        ("islessequal", "x <= y"),
-        ("islessgreater", "x < y || x > y"),
-        ("isordered", "x == x && y == y"),
-        ("isunordered", "x != x || y != y"),
-    ):
-        lines.append(f"template <class A, class B> USM_F int {name}(A x, B y) {{ return {test}; }}")
-    return "\n".join(lines) + "\n"
+    for name in (*LIBRARY, "sinpi", "cospi"):
+        arguments = ", ".join("xyz"[: COUNT[name]])
+        define(name, f"sizeof(T) == 8 ? ::{name}({arguments}) : ::{name}f({arguments})")
+    for name, formula in FORMULAS.items():
+        define(name, formula)
+    for name, test in TESTS.items():
+        define(name, test, "int")
+    least = "sizeof(R) == 8 ? 0x1p-1022 : sizeof(R) == 4 ? 0x1p-126 : 0x1p-14"
+    define("isnormal", f"x - x == 0 && fabs(x) >= ({least})", "int")
+    define("signbit", "copysign((T)1, x) < 0", "int")
+    define("ilogb", "x != x ? 2147483647 : x == 0 ? -2147483647 - 1 : ::ilogb((double)x)", "int")
+    define("tanpi", "sinpi(x) / cospi(x)")
+    define("fmax", "x >= y || y != y ? x : y")
+    define("fmin", "x <= y || y != y ? x : y")
+    define("smoothstep", "usm_smooth((z - x) / (y - x))")
+    return "".join(lines)
 
 
 _MIXED = """\
-#define USM_POWN(real, power) \\
-    USM_F real pown(real x, int n) { return ::power(x, (real)n); } \\
-    USM_F real rootn(real x, int n) \\
+/* The last argument is an integer, or a pointer. usm_w: at least a float. */
+#define USM_INTEGER(name, type) \\
+    static_assert(!usm_is_real<type>::value, #name ": the last argument is an integer; write (int)(n)")
+#define USM_WITH_INTEGER(name, how) \\
+    template <class A, class N> USM_F usm_real<A> name(A a, N m) \\
     { \\
-        return x < 0 && (n & 1) ? -::power(-x, (real)1 / n) : ::power(x, (real)1 / n); \\
+        USM_INTEGER(name, N); \\
+        typedef usm_real<usm_real<A>, float> usm_w; \\
+        usm_w x = (usm_real<A>)a; \\
+        int n = (int)(m | 0); \\
+        return how; \\
     }
-USM_POWN(float, powf)
-USM_POWN(double, pow)
-USM_F half pown(half x, int n) { return pown((float)x, n); }
-USM_F half rootn(half x, int n) { return rootn((float)x, n); }
-USM_F float ldexp(float x, int n) { return ::ldexpf(x, n); }
-USM_F double ldexp(double x, int n) { return ::ldexp(x, n); }
-USM_F half ldexp(half x, int n) { return ::ldexpf(x, n); }
-USM_F int ilogb(double x) { return x != x ? 2147483647 : x == 0 ? -2147483647 - 1 : ::ilogb(x); }
-USM_F int ilogb(float x) { return ilogb((double)x); }
-USM_F int ilogb(half x) { return ilogb((double)(float)x); }
-USM_F float frexp(float x, int *p) { return ::frexpf(x, p); }
-USM_F double frexp(double x, int *p) { return ::frexp(x, p); }
-USM_F half frexp(half x, int *p) { return ::frexpf(x, p); }
-template <class T> USM_F T modf(T x, T *p)
+template <class T> USM_F T usm_odd(T x, int n, T power, T even) { return n & 1 ? copysign(power, x) : even; }
+USM_WITH_INTEGER(pown, usm_odd(x, n, pow(fabs(x), (usm_w)n), pow(fabs(x), (usm_w)n)))
+USM_WITH_INTEGER(rootn, n ? usm_odd(x, n, pow(fabs(x), 1 / (usm_w)n), pow(x, 1 / (usm_w)n)) : 0 / (usm_w)0)
+USM_WITH_INTEGER(ldexp, ::ldexp(x, n))
+#define USM_WITH_POINTER(name, to, word) \\
+    template <class A, class P> USM_F usm_real<A> name(A a, P *p) \\
+    { \\
+        typedef usm_real<A> T; \\
+        static_assert(usm_is_same<P, to>::value, #name ": the last argument is a pointer to " word); \\
+        return usm_##name((T)a, p); \\
+    }
+template <class T> USM_F T usm_frexp(T x, int *p) { return sizeof x == 8 ? ::frexp(x, p) : ::frexpf(x, p); }
+template <class T> USM_F T usm_modf(T x, T *p)
 {
     T whole = trunc(x), rest = x - whole == x - whole ? x - whole : x != x ? x : (T)0;
     *p = whole;
     return copysign(rest, x);
 }
-template <class T> USM_F T fract(T x, T *p)
+template <class T> USM_F T usm_fract(T x, T *p)
 {
     T whole = floor(x), rest = x - whole;
     T most = sizeof(T) == 8 ? (T)0x1.fffffffffffffp-1 : sizeof(T) == 4 ? (T)0x1.fffffep-1 : (T)0x1.ffcp-1;
     *p = whole;
     return x != x ? x : x - x != 0 ? (T)0 : rest < most ? rest : most;
 }
-template <class T> USM_F T sincos(T x, T *p)
+template <class T> USM_F T usm_sincos(T x, T *p)
 {
     *p = cos(x);
     return sin(x);
 }
-template <class T> USM_F T lgamma_r(T x, int *sign)
+template <class T> USM_F T usm_lgamma_r(T x, int *sign)
 {
     T low = floor(x);
     *sign = x < 0 && low != x && fmod(low, (T)2) != 0 ? -1 : 1;
     return lgamma(x);
 }
-USM_F float remquo(float x, float y, int *p) { return ::remquof(x, y, p); }
-USM_F double remquo(double x, double y, int *p) { return ::remquo(x, y, p); }
+USM_WITH_POINTER(frexp, int, "int")
+USM_WITH_POINTER(lgamma_r, int, "int")
+USM_WITH_POINTER(modf, T, "the type of the first one")
+USM_WITH_POINTER(fract, T, "the type of the first one")
+USM_WITH_POINTER(sincos, T, "the type of the first one")
+template <class A, class B, class P> USM_F usm_real<A, B> remquo(A a, B b, P *p)
+{
+    static_assert(usm_is_same<P, int>::value, "remquo: the last argument is a pointer to int");
+    usm_real<usm_real<A, B>, float> x = (usm_real<A, B>)a, y = (usm_real<A, B>)b;
+    return sizeof x == 8 ? ::remquo(x, y, p) : ::remquof(x, y, p);
+}
 USM_F float nan(uint bits) { return __uint_as_float(bits | 0x7fc00000); }
 USM_F double nan(ulong bits) { return __longlong_as_double(bits | 0x7ff8000000000000); }
 """
@@ -392,16 +335,26 @@ USM_F double nan(ulong bits) { return __longlong_as_double(bits | 0x7ff800000000
 _INTEGERS = """\
 template <class T> USM_F int any(T x) { return x < 0; }
 template <class T> USM_F int all(T x) { return x < 0; }
-template <class A, class B> USM_F typename usm_common<A, B>::type max(A x, B y) { return x < y ? y : x; }
-template <class A, class B> USM_F typename usm_common<A, B>::type min(A x, B y) { return y < x ? y : x; }
+template <class T> USM_F T usm_max(T x, T y) { return x < y ? y : x; }
+template <class T> USM_F T usm_min(T x, T y) { return y < x ? y : x; }
+template <class A, class B> USM_F typename usm_common<A, B>::type max(A x, B y)
+{
+    return usm_max<typename usm_common<A, B>::type>(x, y);
+}
+template <class A, class B> USM_F typename usm_common<A, B>::type min(A x, B y)
+{
+    return usm_min<typename usm_common<A, B>::type>(x, y);
+}
 template <class A, class B, class C> USM_F typename usm_common<A, B, C>::type clamp(A x, B y, C z)
 {
-    return min(max(x, y), z);
+    typedef typename usm_common<A, B, C>::type T;
+    return usm_min<T>(usm_max<T>(x, y), z);
 }
-template <class A, class B, class C> USM_F typename usm_common<A, B>::type select(A x, B y, C z)
+template <class A, class B, class C> USM_F typename usm_common<A>::type select(A x, B y, C z)
 {
-    typedef typename usm_common<A, B>::type T;
-    return z ? (T)y : (T)x;
+    static_assert(usm_is_same<A, B>::value, "select: the first two arguments have one type; write a cast");
+    USM_INTEGER(select, C);
+    return (z | 0) ? y : x;
 }
 template <class T> USM_F T usm_from_bits(usm_bits_of<T> bits)
 {
@@ -467,11 +420,13 @@ template <class T, class B, class C> USM_F T mad_sat(T x, B b, C c)
            : usm_signed<T>() && sum < (usm_wide<T>)usm_least<T>() ? usm_least<T>()
                                                                     : (T)sum;
 }
-template <class T, class B> USM_F T rotate(T x, B b)
+template <class A, class B> USM_F typename usm_common<A>::type rotate(A a, B b)
 {
-    typedef usm_bits_of<T> U;
-    int n = (int)b & (8 * (int)sizeof(T) - 1);
-    return (T)(U)((U)((U)x << n) | (U)((U)x >> (-n & (8 * (int)sizeof(T) - 1))));
+    USM_INTEGER(rotate, B);
+    typename usm_common<A>::type x = a | 0;
+    typedef usm_bits_of<decltype(x)> U;
+    int n = (int)(b | 0) & (8 * (int)sizeof x - 1);
+    return (decltype(x))(U)((U)((U)x << n) | (U)((U)x >> (-n & (8 * (int)sizeof x - 1))));
 }
 template <class T> USM_F T clz(T x)
 {
@@ -524,28 +479,24 @@ template <class T, usm_rounding mode, class X> USM_F T usm_convert_sat(X x)
 
 
 def _conversions() -> str:
-    types = {
-        "char": "char", "uchar": "uchar", "short": "short", "ushort": "ushort", "int": "int", "uint": "uint",
-        "long": "long", "ulong": "ulong", "float": "float", "double": "double", "half": "half",
-    }  # fmt: skip
     lines = []
-    for name, c in types.items():
+    for c in TYPES:
         lines.append(
-            f"template <class X> USM_F {c} as_{name}(X x) "
-            f'{{ static_assert(sizeof x == sizeof({c}), "as_{name}: the argument has another size"); '
-            + (f'static_assert((X)2 != (X)1, "{no_bool(name)}"); ' if "char" in name else "")
+            f"template <class X> USM_F {c} as_{c}(X x) "
+            f'{{ static_assert(sizeof x == sizeof({c}), "as_{c}: the argument has another size"); '
+            + (f'static_assert((X)2 != (X)1, "{no_bool(c)}"); ' if "char" in c else "")
             + f"{c} y; memcpy(&y, &x, sizeof y); return y; }}"
         )
-        lines.append(f"template <class X> USM_F {c} convert_{name}(X x) {{ return ({c})x; }}")
-        if name in ("float", "double", "half"):
-            lines.append(f"template <class X> USM_F {c} convert_{name}_rte(X x) {{ return ({c})x; }}")
+        lines.append(f"template <class X> USM_F {c} convert_{c}(X x) {{ return ({c})x; }}")
+        if c in ("float", "double", "half"):
+            lines.append(f"template <class X> USM_F {c} convert_{c}_rte(X x) {{ return ({c})x; }}")
             continue
         for mode in ("", "_rtz", "_rte", "_rtp", "_rtn"):
             how = f"usm_{mode[1:] or 'rtz'}"
             for sat in ("", "_sat"):
                 if mode or sat:
                     lines.append(
-                        f"template <class X> USM_F {c} convert_{name}{sat}{mode}(X x) "
+                        f"template <class X> USM_F {c} convert_{c}{sat}{mode}(X x) "
                         f"{{ return usm_convert{sat}<{c}, {how}>(x); }}"
                     )
     lines.append("template <class P> USM_F float vload_half(size_t i, P p) { return (float)p[i]; }")

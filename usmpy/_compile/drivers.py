@@ -92,10 +92,10 @@ def _translate(
     if language == "portable":
         # OpenCL C has more features. Those that other backends refuse are refused here, too.
         from .portable_check import check
-        from .portable_words import front
+        from .portable_front import front
 
         check(source, options, device.backend)
-        source = front(source + options) + source.removeprefix("\ufeff")
+        source = front(source, options) + source.removeprefix("\ufeff")
     if driver == "spirv":
         from . import spirv
 

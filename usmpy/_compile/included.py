@@ -56,19 +56,24 @@ def contents(source: str, folders: Iterable[str], files: Iterable[str] = ()) -> 
     return parts, missing
 
 
-def identify(source: str, options: str) -> bytes:
-    """The part of a driver build's key beside source and options.
-
-    If a file is not found, the key is different each time: the driver may find the file, and it may change.
-    """
+def files(source: str, options: str) -> tuple[list[bytes], set[str]]:
+    """The contents of what a driver's program includes; names that are missing."""
     if not may_include(source, options):
-        return b""
+        return [], set()
     from . import build_options
 
     try:
         read = build_options.read(options, build_options.DRIVER)
     except ValueError:  # the driver reports it
-        return os.urandom(16)
+        return [], {""}
     folders = [value for name, value in read if name == "-I"]
-    parts, missing = contents(source, folders, [value for name, value in read if name == "-include"])
+    return contents(source, folders, [value for name, value in read if name == "-include"])
+
+
+def identify(source: str, options: str) -> bytes:
+    """The part of a driver build's key beside source and options.
+
+    If a file is not found, the key is different each time: the driver may find the file, and it may change.
+    """
+    parts, missing = files(source, options)
     return b"\0".join([*parts, os.urandom(16) if missing else b""])

@@ -5,8 +5,10 @@ Arguments are evaluated once, and appear once in what a macro becomes, so that n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set
 
+from .portable_front import COUNT, SAME, definition
 from .portable_words import no_bool
 
 # Before everything.
@@ -29,8 +31,6 @@ typedef _Float16 half;
 #else
 #define USM_HALF(x)
 #endif
-#define true 1
-#define false 0
 struct usm_item {
     size_t g0, g1, g2, l0, l1, l2, w0, w1, w2, gn0, gn1, gn2, ln0, ln1, ln2;
     struct usm_fibers *fibers;
@@ -45,6 +45,7 @@ struct usm_item {
 #define USM_MOST(type) ((type)(USM_SIGNED(type) ? ((~0ull >> 1) >> (64 - 8 * sizeof(type))) : ~0ull))
 #define USM_LEAST(type) ((type)(USM_SIGNED(type) ? ((~0ull << 63) >> 0) >> (64 - 8 * sizeof(type)) : 0))
 """
+CORE += SAME
 
 CORE_REAL = "_Generic({x}, float : __builtin_{name}f, USM_HALF(__builtin_{name}f) default : __builtin_{name})"
 
@@ -55,21 +56,11 @@ def _define(signature: str, text: str) -> None:
     BUILTINS[signature.partition("(")[0]] = f"#define {signature} {text}"
 
 
-def _pick(name: str, fields: str, other: int) -> None:
-    values = [f"usm_item.{fields}{i}" for i in range(3)]
-    _define(f"{name}(d)", f"usm_pick((d), {', '.join(values)}, {other})")
-
-
 # Functions of the index space, which need the hidden parameter.
-for _name, _fields, _other in (
-    ("get_global_id", "g", 0),
-    ("get_local_id", "l", 0),
-    ("get_group_id", "w", 0),
-    ("get_global_size", "gn", 1),
-    ("get_local_size", "ln", 1),
-    ("get_enqueued_local_size", "ln", 1),
-):
-    _pick(_name, _fields, _other)
+_PLACES = {"global_id": "g", "local_id": "l", "group_id": "w", "global_size": "gn", "local_size": "ln"}
+for _name, _fields in (*_PLACES.items(), ("enqueued_local_size", "ln")):
+    _values = ", ".join(f"usm_item.{_fields}{i}" for i in range(3))
+    _define(f"get_{_name}(d)", f"usm_pick((d), {_values}, {int('size' in _name)})")
 _define(
     "get_num_groups(d)",
     "usm_pick((d), usm_groups(usm_item.gn0, usm_item.ln0), usm_groups(usm_item.gn1, usm_item.ln1),"
@@ -82,14 +73,8 @@ for _name in ("barrier", "work_group_barrier"):
     _define(f"{_name}(...)", "usm_barrier(usm_item.fibers)")
 ITEM = frozenset(BUILTINS)
 BARRIERS = frozenset({"barrier", "work_group_barrier"})
-GROUPS = BARRIERS | {
-    "get_local_id",
-    "get_group_id",
-    "get_local_size",
-    "get_enqueued_local_size",
-    "get_num_groups",
-    "get_local_linear_id",
-}
+_GROUPS = ["local_id", "group_id", "local_size", "enqueued_local_size", "num_groups", "local_linear_id"]
+GROUPS = BARRIERS.union(f"get_{name}" for name in _GROUPS)
 PICK = """\
 static inline size_t usm_pick(uint usm_d, size_t usm_a, size_t usm_b, size_t usm_c, size_t usm_other)
 {
@@ -108,169 +93,118 @@ _define("printf(...)", "__builtin_printf(__VA_ARGS__)")
 
 
 # Floating point: the type is float, double or half by the arguments, double where all are integers.
-def _real(name: str, args: str, body: str) -> None:
+def _real(name: str, body: str, type: str = "usm_t") -> None:
     """body sees usm_x, usm_y, usm_z of one type, usm_t."""
-    names = args.split(", ")
-    own = [f"usm_{letter}" for letter in "xyz"][: len(names)]
-    given = " ".join(f"__auto_type {var}_ = ({arg});" for var, arg in zip(own, names, strict=True))
-    common = " + ".join(f"{var}_" for var in own)
-    values = " ".join(f"usm_t {var} = {var}_;" for var in own)
-    _define(f"{name}({args})", f"({{ {given} typedef USM_REAL({common}) usm_t; {values} (usm_t)({body}); }})")
+    BUILTINS[name] = definition(name, f"({type})({body})").rstrip()
 
 
 def _libm(function: str, *args: str) -> str:
     return CORE_REAL.format(x="usm_x", name=function) + f"({', '.join(args)})"
 
 
-_TRIGONOMETRY = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan"]
-_TRIGONOMETRY += ["tanh"]
-_POWERS = ["cbrt", "exp", "exp2", "exp10", "expm1", "log", "log10", "log1p", "log2", "logb", "sqrt"]
-_OTHERS = ["ceil", "erf", "erfc", "fabs", "floor", "lgamma", "rint", "round", "tgamma", "trunc"]
-for _name in (*_TRIGONOMETRY, *_POWERS, *_OTHERS):
-    _real(_name, "x", _libm(_name, "usm_x"))
-for _name in ("atan2", "copysign", "fdim", "fmod", "hypot", "nextafter", "pow", "remainder"):
-    _real(_name, "x, y", _libm(_name, "usm_x", "usm_y"))
-_real("powr", "x, y", _libm("pow", "usm_x", "usm_y"))
-_real("fma", "x, y, z", _libm("fma", "usm_x", "usm_y", "usm_z"))
-_real("mad", "x, y, z", "usm_x * usm_y + usm_z")
-_real("rsqrt", "x", "1 / " + _libm("sqrt", "usm_x"))
-for _name in ("cos", "exp", "exp2", "exp10", "log", "log2", "log10", "rsqrt", "sin", "sqrt", "tan"):
-    for _prefix in ("native_", "half_"):
-        BUILTINS[_prefix + _name] = BUILTINS[_name].replace(f"#define {_name}(", f"#define {_prefix}{_name}(")
+# For CUDA, too, whose T is at least float.
+FORMULAS = {"rsqrt": "1 / sqrt(x)", "mad": "x * y + z", "mix": "x + (y - x) * z", "dot": "x * y"}
+FORMULAS |= {"step": "y < x ? (T)0 : (T)1", "sign": "x > 0 ? (T)1 : x < 0 ? (T)-1 : x == 0 ? x : (T)0"}
+FORMULAS |= {"degrees": "x * (T)57.295779513082320876798", "radians": "x * (T)0.017453292519943295769"}
+for _name in ("acos(x)", "asin(x)", "atan(x)", "atan2(x, y)"):
+    FORMULAS[f"{_name.partition('(')[0]}pi"] = f"{_name} * (T)0.318309886183790671538"
+for _prefix in ("", "fast_"):
+    FORMULAS |= {f"{_prefix}length": "fabs(x)", f"{_prefix}distance": "fabs(x - y)"}
+    FORMULAS[f"{_prefix}normalize"] = "x > 0 ? (T)1 : x < 0 ? (T)-1 : x"
+for _name, _sign in (("maxmag", ">"), ("minmag", "<")):
+    _same = f"x {_sign}= y || y != y ? x : y"
+    FORMULAS[_name] = f"fabs(x) {_sign} fabs(y) ? x : fabs(y) {_sign} fabs(x) ? y : {_same}"
+_DEFINED = "y ? y - y == 0 || (x != 1 && y == y) : x > 0 && x - x == 0"
+FORMULAS["powr"] = f"x >= 0 && ({_DEFINED}) ? pow(x, y) : 0 / (T)0"  # NaN where y * log(x) is
+FAST = ("cos", "exp", "exp2", "exp10", "log", "log2", "log10", "rsqrt", "sin", "sqrt", "tan")
 for _prefix in ("native_", "half_"):
-    _real(f"{_prefix}divide", "x, y", "usm_x / usm_y")
-    _real(f"{_prefix}recip", "x", "1 / usm_x")
-    _real(f"{_prefix}powr", "x, y", _libm("pow", "usm_x", "usm_y"))
+    FORMULAS |= {f"{_prefix}{name}": FORMULAS.get(name, f"{name}(x)") for name in FAST}
+    FORMULAS |= {f"{_prefix}recip": "1 / x", f"{_prefix}divide": "x / y", f"{_prefix}powr": "pow(x, y)"}
+TESTS = {"isnan": "x != x", "isfinite": "x - x == 0", "isinf": "x == x && x - x != 0"}
+_SIGNS = {"equal": "==", "notequal": "!=", "greater": ">", "greaterequal": ">=", "less": "<"}
+TESTS |= {f"is{name}": f"x {sign} y" for name, sign in (*_SIGNS.items(), ("lessequal", "<="))}
+TESTS |= {"islessgreater": "x < y || x > y", "isordered": "x == x && y == y"}
+TESTS["isunordered"] = "x != x || y != y"
+
+
+def _in_c(formula: str) -> str:
+    """With the names of macros, and functions of the type of usm_x."""
+    formula = re.sub(r"\b([xyz])\b", r"usm_\1", formula).replace("(T)", "(usm_t)")
+    return re.sub(r"\b([a-z]\w+)(?=\()", lambda match: CORE_REAL.format(x="usm_x", name=match[1]), formula)
+
+
+for _name, _formula in FORMULAS.items():
+    _real(_name, _in_c(_formula))
+for _name, _formula in TESTS.items():
+    _real(_name, _in_c(_formula), "int")
+_real("isnormal", "__builtin_isnormal(usm_x)", "int")
+_real("ilogb", f"usm_x != usm_x ? 2147483647 : {_libm('ilogb', 'usm_x')}", "int")
+_real("signbit", "__builtin_signbit(usm_x) != 0", "int")
 # Not those of libm, which are calls if NaN must be handled.
 # Quiet comparisons: GCC 14 does not vectorise a loop with one that may trap if a bound is constant.
-_real("fmax", "x, y", "__builtin_isgreaterequal(usm_x, usm_y) || usm_y != usm_y ? usm_x : usm_y")
-_real("fmin", "x, y", "__builtin_islessequal(usm_x, usm_y) || usm_y != usm_y ? usm_x : usm_y")
-_ABS_X, _ABS_Y = _libm("fabs", "usm_x"), _libm("fabs", "usm_y")
-_real(
-    "maxmag",
-    "x, y",
-    f"{_ABS_X} > {_ABS_Y} ? usm_x : {_ABS_Y} > {_ABS_X} ? usm_y : "
-    "(usm_x >= usm_y || usm_y != usm_y ? usm_x : usm_y)",
-)
-_real(
-    "minmag",
-    "x, y",
-    f"{_ABS_X} < {_ABS_Y} ? usm_x : {_ABS_Y} < {_ABS_X} ? usm_y : "
-    "(usm_x <= usm_y || usm_y != usm_y ? usm_x : usm_y)",
-)
-_real("degrees", "x", "usm_x * (usm_t)57.295779513082320876798")
-_real("radians", "x", "usm_x * (usm_t)0.017453292519943295769")
-_real("sign", "x", "usm_x > 0 ? (usm_t)1 : usm_x < 0 ? (usm_t)-1 : usm_x == 0 ? usm_x : (usm_t)0")
-_real("mix", "x, y, z", "usm_x + (usm_y - usm_x) * usm_z")
-_real("step", "x, y", "usm_y < usm_x ? (usm_t)0 : (usm_t)1")
+_real("fmax", "__builtin_isgreaterequal(usm_x, usm_y) || usm_y != usm_y ? usm_x : usm_y")
+_real("fmin", "__builtin_islessequal(usm_x, usm_y) || usm_y != usm_y ? usm_x : usm_y")
 _real(
     "smoothstep",
-    "x, y, z",
     "({ usm_t usm_r = (usm_z - usm_x) / (usm_y - usm_x); "
     "usm_r = __builtin_isless(usm_r, (usm_t)0) ? (usm_t)0 : "
     "__builtin_isgreater(usm_r, (usm_t)1) ? (usm_t)1 : usm_r; usm_r * usm_r * (3 - 2 * usm_r); })",
 )
-_real("dot", "x, y", "usm_x * usm_y")
-for _name in ("length", "fast_length"):
-    _real(_name, "x", _libm("fabs", "usm_x"))
-for _name in ("distance", "fast_distance"):
-    _real(_name, "x, y", _libm("fabs", "usm_x - usm_y"))
-for _name in ("normalize", "fast_normalize"):
-    _real(_name, "x", "usm_x > 0 ? (usm_t)1 : usm_x < 0 ? (usm_t)-1 : usm_x")
-for _name in ("acos", "asin", "atan"):
-    _real(f"{_name}pi", "x", _libm(_name, "usm_x") + " * (usm_t)0.318309886183790671538")
-_real("atan2pi", "x, y", _libm("atan2", "usm_x", "usm_y") + " * (usm_t)0.318309886183790671538")
-# sin(pi * x) by the nearest multiple of a half, which is exact to take away.
+_ABS_X = _libm("fabs", "usm_x")
+# sin(pi * x) by the nearest multiple of a half, which is exact to take away. Large numbers are even.
 _TURN = (
-    f"usm_t usm_q = {_libm('rint', 'usm_x + usm_x')}; usm_t usm_r = (usm_x - usm_q / 2) * "
-    "(usm_t)3.141592653589793238463; "
+    "typedef __typeof__((usm_t)0 + 0.0f) usm_f; "  # not half
+    f"usm_f usm_w = {_ABS_X} < (usm_f)0x1p60 ? usm_x : usm_x * 0, usm_q = {_libm('rint', 'usm_w + usm_w')}; "
+    "usm_f usm_r = (usm_w - usm_q / 2) * (usm_f)3.141592653589793238463; "
     f"int usm_k = (int)(usm_q - 4 * {_libm('floor', 'usm_q / 4')}); "
-    f"usm_t usm_s = {_libm('sin', 'usm_r')}, usm_c = {_libm('cos', 'usm_r')}; "
+    f"usm_f usm_s = {_libm('sin', 'usm_r')}, usm_c = {_libm('cos', 'usm_r')}; "
 )
-_SINPI = "(usm_k & 1 ? usm_c : usm_s) * (usm_k & 2 ? -1 : 1)"
-_COSPI = "(usm_k & 1 ? usm_s : usm_c) * (usm_k == 1 || usm_k == 2 ? -1 : 1)"
-_real("sinpi", "x", f"({{ {_TURN} {_SINPI}; }})")
-_real("cospi", "x", f"({{ {_TURN} {_COSPI}; }})")
-_real("tanpi", "x", f"({{ {_TURN} ({_SINPI}) / ({_COSPI}); }})")
-
-
-def _mixed(name: str, args: str, body: str, *, cast: bool = True) -> None:
-    """The first argument is a real, usm_x of type usm_t, the others are as they come."""
-    names = args.split(", ")
-    body = f"(usm_t)({body})" if cast else body
-    _define(
-        f"{name}({args})",
-        f"({{ __auto_type usm_x_ = ({names[0]}); typedef USM_REAL(usm_x_) usm_t; usm_t usm_x = usm_x_; "
-        + "".join(
-            f"__auto_type usm_{letter} = ({arg}); " for letter, arg in zip("yz", names[1:], strict=False)
-        )
-        + f"{body}; }})",
-    )
-
-
-_mixed("pown", "x, n", _libm("pow", "usm_x", "usm_y"))
-_mixed(
+_ZERO = _libm("copysign", "(usm_t)0", "{}")
+_SINPI = f"usm_r == 0 && !(usm_k & 1) ? {_ZERO.format('usm_x')} : "
+_SINPI += "(usm_k & 1 ? usm_c : usm_s) * (usm_k & 2 ? -1 : 1)"
+_COSPI = "(usm_k & 1 ? usm_s : usm_c) * (usm_k == 1 || usm_k == 2 ? -1 : 1) + (usm_t)0"
+_TANPI = (
+    "usm_r != 0 ? (usm_k & 1 ? -usm_c / usm_s : usm_s / usm_c) : "
+    f"usm_k & 1 ? (usm_t)(2 - usm_k) / 0 : {_ZERO.format('usm_k ? -usm_x : usm_x')}"
+)
+for _name, _value in (("sinpi", _SINPI), ("cospi", _COSPI), ("tanpi", _TANPI)):
+    _real(_name, f"({{ {_TURN} {_value}; }})")
+# With the sign of x if n is odd, which may be an even float.
+_ODD = f"usm_y & 1 ? {_libm('copysign', 'usm_p', 'usm_x')} : "
+_real("pown", f"({{ usm_t usm_p = {_libm('pow', _ABS_X, 'usm_y')}; {_ODD}usm_p; }})")
+_ROOT = _libm("pow", _ABS_X, "1 / ((usm_t)0 + 0.0f + usm_y)")
+_real(
     "rootn",
-    "x, n",
-    f"usm_x < 0 && (usm_y & 1) ? -{_libm('pow', '-usm_x', '(usm_t)1 / usm_y')} "
-    f": {_libm('pow', 'usm_x', '(usm_t)1 / usm_y')}",
+    f"({{ usm_t usm_p = usm_y ? {_ROOT} : 0 / (usm_t)0; {_ODD}usm_x < 0 ? 0 / (usm_t)0 : usm_p; }})",
 )
-_mixed("ldexp", "x, n", _libm("ldexp", "usm_x", "usm_y"))
-_mixed("ilogb", "x", _libm("ilogb", "usm_x"), cast=False)
-_mixed("frexp", "x, p", _libm("frexp", "usm_x", "usm_y"))
-_mixed(
+_real("ldexp", _libm("ldexp", "usm_x", "usm_y"))
+_real("frexp", _libm("frexp", "usm_x", "usm_y"))
+_real(
     "modf",
-    "x, p",
     f"({{ usm_t usm_i = {_libm('trunc', 'usm_x')}; *usm_y = usm_i; "
     f"usm_t usm_f = usm_x - usm_i == usm_x - usm_i ? usm_x - usm_i : usm_x != usm_x ? usm_x : (usm_t)0; "
     f"{_libm('copysign', 'usm_f', 'usm_x')}; }})",
 )
-_mixed(
+_real(
     "fract",
-    "x, p",
     f"({{ usm_t usm_i = {_libm('floor', 'usm_x')}; *usm_y = usm_i; "
     "usm_t usm_f = usm_x - usm_i, usm_m = (usm_t)(sizeof(usm_t) == 8 ? 0x1.fffffffffffffp-1 : "
     "sizeof(usm_t) == 4 ? 0x1.fffffep-1 : 0x1.ffcp-1); "
     "usm_x != usm_x ? usm_x : usm_x - usm_x != 0 ? (usm_t)0 : usm_f < usm_m ? usm_f : usm_m; })",
 )
-_mixed("sincos", "x, p", f"({{ *usm_y = {_libm('cos', 'usm_x')}; {_libm('sin', 'usm_x')}; }})")
-_mixed("lgamma_r", "x, p", _libm("lgamma_r", "usm_x", "usm_y").replace("_rf", "f_r"))
-_define(
-    "remquo(x, y, p)",
-    "({ __auto_type usm_x_ = (x); __auto_type usm_y_ = (y); typedef USM_REAL(usm_x_ + usm_y_) usm_t; "
-    f"usm_t usm_x = usm_x_; (usm_t){_libm('remquo', 'usm_x', 'usm_y_', '(p)')}; }})",
-)
+_real("sincos", f"({{ *usm_y = {_libm('cos', 'usm_x')}; {_libm('sin', 'usm_x')}; }})")
+_real("lgamma_r", _libm("lgamma_r", "usm_x", "usm_y").replace("_rf", "f_r"))
+_real("remquo", _libm("remquo", "usm_x", "usm_y", "usm_z"))
 _define(
     "nan(x)",
     "({ __auto_type usm_x = (x); union { __typeof__(usm_x) usm_i; __typeof__(_Generic(usm_x, ulong : 0.0, "
     "long : 0.0, ushort : (_Float16)0, default : 0.0f)) usm_f; } usm_u = { .usm_f = "
     '__builtin_nanf("") }; usm_u.usm_i |= usm_x; usm_u.usm_f; })',
 )
-for _name, _test in (
-    ("isnan", "usm_x != usm_x"),
-    ("isfinite", "usm_x - usm_x == 0"),
-    ("isinf", "usm_x == usm_x && usm_x - usm_x != 0"),
-    ("isnormal", "__builtin_isnormal(usm_x)"),
-    ("signbit", "__builtin_signbit(usm_x) != 0"),
-):
-    _mixed(_name, "x", f"(int)({_test})", cast=False)
-for _name, _test in (
-    ("isequal", "(x) == (y)"),
-    ("isnotequal", "(x) != (y)"),
-    ("isgreater", "(x) > (y)"),
-    ("isgreaterequal", "(x) >= (y)"),
-    ("isless", "(x) < (y)"),
-    ("islessequal", "(x) <= (y)"),
-    ("islessgreater", "__builtin_islessgreater((x), (y))"),
-    ("isordered", "!__builtin_isunordered((x), (y))"),
-    ("isunordered", "__builtin_isunordered((x), (y))"),
-):
-    _define(f"{_name}(x, y)", f"((int)({_test}))")
 _define("any(x)", "((x) < 0)")
 _define("all(x)", "((x) < 0)")
 
 # Any arithmetic type.
-_AB = "__auto_type usm_a = (x); __auto_type usm_b = (y);"
 
 
 def _less(a: str, b: str) -> str:
@@ -279,15 +213,14 @@ def _less(a: str, b: str) -> str:
     return f"_Generic({a} + {b}, {quiet}, default : {a} < {b})"
 
 
-_define("max(x, y)", f"({{ {_AB} {_less('usm_a', 'usm_b')} ? usm_b : usm_a; }})")
-_define("min(x, y)", f"({{ {_AB} {_less('usm_b', 'usm_a')} ? usm_b : usm_a; }})")
-_define(
-    "clamp(x, y, z)",
-    f"({{ {_AB} __auto_type usm_c = (z); "
-    f"__auto_type usm_r = {_less('usm_a', 'usm_b')} ? usm_b : usm_a; "
-    f"{_less('usm_c', 'usm_r')} ? usm_c : usm_r; }})",
+_real("max", f"{_less('usm_x', 'usm_y')} ? usm_y : usm_x")
+_real("min", f"{_less('usm_y', 'usm_x')} ? usm_y : usm_x")
+_real(
+    "clamp",
+    f"({{ usm_t usm_r = {_less('usm_x', 'usm_y')} ? usm_y : usm_x; "
+    f"{_less('usm_z', 'usm_r')} ? usm_z : usm_r; }})",
 )
-_define("select(x, y, z)", f"({{ {_AB} __auto_type usm_c = (z); usm_c ? usm_b : usm_a; }})")
+_real("select", "usm_z ? usm_y : usm_x")
 _define(
     "bitselect(x, y, z)",
     "({ __auto_type usm_a = (x); union usm_u { __typeof__(usm_a) usm_v; "
@@ -300,9 +233,7 @@ _define(
 # Integers: usm_x is the first argument, of type usm_t; the others are converted to it.
 def _integer(name: str, args: str, body: str) -> None:
     names = args.split(", ")
-    rest = " ".join(
-        f"usm_t usm_{letter} = (usm_t)({arg});" for letter, arg in zip("yz", names[1:], strict=False)
-    )
+    rest = " ".join(f"usm_t usm_{v} = (usm_t)({arg});" for v, arg in zip("yz", names[1:], strict=False))
     _define(
         f"{name}({args})",
         f"({{ __auto_type usm_x = ({names[0]}); typedef __typeof__(usm_x) usm_t; "
@@ -311,9 +242,8 @@ def _integer(name: str, args: str, body: str) -> None:
 
 
 _integer("abs", "x", "(usm_u)(usm_x < 0 ? -(usm_u)usm_x : (usm_u)usm_x)")
-_integer(
-    "abs_diff", "x, y", "(usm_u)(usm_x < usm_y ? (usm_u)usm_y - (usm_u)usm_x : (usm_u)usm_x - (usm_u)usm_y)"
-)
+_MINUS = "(usm_u)usm_x - (usm_u)usm_y"
+_integer("abs_diff", "x, y", f"(usm_u)(usm_x < usm_y ? -({_MINUS}) : {_MINUS})")
 _END = "usm_x < 0 ? USM_LEAST(usm_t) : USM_MOST(usm_t)"
 _integer("add_sat", "x, y", f"usm_t usm_r; __builtin_add_overflow(usm_x, usm_y, &usm_r) ? ({_END}) : usm_r")
 _integer(
@@ -335,12 +265,16 @@ _integer(
     "usm_r = (usm_t)usm_w; usm_o || usm_r != usm_w ? "
     "(usm_w < 0 ? USM_LEAST(usm_t) : USM_MOST(usm_t)) : usm_r",
 )
-_integer(
+_SHIFT = "usm_y & (USM_BITS(usm_t) - 1)"
+_real(
     "rotate",
-    "x, y",
-    "int usm_n = (int)usm_y & (USM_BITS(usm_t) - 1); (usm_t)((usm_u)((usm_u)usm_x << usm_n) | "
-    "(usm_u)usm_x >> (-usm_n & (USM_BITS(usm_t) - 1)))",
+    f"({{ typedef USM_UNSIGNED(usm_x) usm_u; (usm_u)((usm_u)usm_x << ({_SHIFT})) | "
+    f"(usm_u)usm_x >> ({_SHIFT.replace('usm_y', '-usm_y')}); }})",
 )
+# What is left is in C's library, and in CUDA's.
+LIBRARY = [name for name in COUNT if name not in BUILTINS]
+for _name in LIBRARY:
+    _real(_name, _in_c(f"{_name}({', '.join('xyz'[: COUNT[_name]])})"))
 _integer(
     "clz",
     "x",
@@ -357,20 +291,9 @@ _define(
     "usm_t; (usm_t)(((ulong)usm_x << USM_BITS(usm_x)) | usm_y); })",
 )
 
-TYPES = {
-    "char": "char",
-    "uchar": "unsigned char",
-    "short": "short",
-    "ushort": "unsigned short",
-    "int": "int",
-    "uint": "unsigned int",
-    "long": "long",
-    "ulong": "unsigned long",
-    "float": "float",
-    "double": "double",
-    "half": "half",
-}
 _REALS = ("float", "double", "half")
+TYPES = {type: type for type in ("char", "short", "int", "long", *_REALS)}
+TYPES |= {f"u{type}": f"unsigned {type}" for type in ("char", "short", "int", "long")}
 for _type, _c in TYPES.items():
     _define(
         f"as_{_type}(x)",
@@ -417,14 +340,15 @@ for _mode in ("", "_rte"):
 
 # Atomics. All are sequentially consistent, whatever order is asked for.
 _ORDER = "__ATOMIC_SEQ_CST"
+_MIN, _MAX = "usm_v < usm_old ? usm_v : usm_old", "usm_old < usm_v ? usm_v : usm_old"
 for _prefix in ("atomic_", "atom_"):
     for _name in ("add", "sub", "and", "or", "xor"):
         _define(f"{_prefix}{_name}(p, v)", f"__atomic_fetch_{_name}((p), (v), {_ORDER})")
     _define(f"{_prefix}inc(p)", f"__atomic_fetch_add((p), 1, {_ORDER})")
     _define(f"{_prefix}dec(p)", f"__atomic_fetch_sub((p), 1, {_ORDER})")
     _define(f"{_prefix}xchg(p, v)", "USM_EXCHANGE((p), (v))")
-    _define(f"{_prefix}min(p, v)", "USM_FETCH((p), (v), usm_v < usm_old ? usm_v : usm_old)")
-    _define(f"{_prefix}max(p, v)", "USM_FETCH((p), (v), usm_old < usm_v ? usm_v : usm_old)")
+    _define(f"{_prefix}min(p, v)", f"USM_FETCH((p), (v), {_MIN})")
+    _define(f"{_prefix}max(p, v)", f"USM_FETCH((p), (v), {_MAX})")
     _define(
         f"{_prefix}cmpxchg(p, c, v)",
         "({ __auto_type usm_p = (p); __auto_type usm_old = __atomic_load_n(usm_p, __ATOMIC_RELAXED); "
@@ -441,19 +365,15 @@ for _suffix, _rest in (("", ""), ("_explicit", ", ...")):
             "({ __auto_type usm_p = (p); __auto_type usm_c = (c); __typeof__(*usm_c) usm_v = (v); "
             f"__atomic_compare_exchange(usm_p, usm_c, &usm_v, 0, {_ORDER}, {_ORDER}); }})",
         )
+    for _name in ("or", "xor", "and"):
+        _define(f"atomic_fetch_{_name}{_suffix}(p, v{_rest})", f"__atomic_fetch_{_name}((p), (v), {_ORDER})")
     for _name, _value in (
         ("add", "usm_old + usm_v"),
         ("sub", "usm_old - usm_v"),
-        ("or", ""),
-        ("xor", ""),
-        ("and", ""),
-        ("min", "usm_v < usm_old ? usm_v : usm_old"),
-        ("max", "usm_old < usm_v ? usm_v : usm_old"),
+        ("min", _MIN),
+        ("max", _MAX),
     ):
-        _define(
-            f"atomic_fetch_{_name}{_suffix}(p, v{_rest})",
-            f"USM_FETCH((p), (v), {_value})" if _value else f"__atomic_fetch_{_name}((p), (v), {_ORDER})",
-        )
+        _define(f"atomic_fetch_{_name}{_suffix}(p, v{_rest})", f"USM_FETCH((p), (v), {_value})")
     _define(f"atomic_flag_test_and_set{_suffix}(p{_rest})", f"((bool)__atomic_exchange_n((p), 1, {_ORDER}))")
     _define(f"atomic_flag_clear{_suffix}(p{_rest})", f"__atomic_store_n((p), 0, {_ORDER})")
 _define("atomic_init(p, v)", "((void)(*(p) = (v)))")

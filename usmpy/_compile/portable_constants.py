@@ -17,6 +17,8 @@ CONSTANTS += """\
 #define __opencl_c_fp16 1
 #endif
 #define USMPY_HOST 1
+#define true 1
+#define false 0
 #define CHAR_BIT 8
 #define CHAR_MAX 127
 #define CHAR_MIN (-127 - 1)

@@ -79,18 +79,6 @@ def no_bool(type: str) -> str:
     return f"as_{type}: the argument is a bool; write ({type})(x)"
 
 
-def front(text: str) -> str:
-    """What stands in front of a program for drivers. text: all that may have the words."""
-    if not re.search(r"as_u?char|##|%:%:|include", text):
-        return ""
-    macros = "".join(
-        f"#undef as_{type}\n#define as_{type}(x) ({{ _Static_assert(!__builtin_types_compatible_p("
-        f'__typeof__(((void)0, (x))), bool), "{no_bool(type)}"); __builtin_astype((x), {type}); }})\n'
-        for type in ("char", "uchar")
-    )
-    return macros + "#line 1\n"
-
-
 def _is_a_name(source: Source, i: int) -> bool:
     """Whether `half` at token i names a variable, a parameter or a function, and is not the type."""
     before, behind = source.text[i - 1] if i else "", source.text[i + 1]

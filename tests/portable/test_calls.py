@@ -1,0 +1,127 @@
+"""What stands in front of programs for drivers: where it applies, and what a program may define itself."""
+
+from __future__ import annotations
+
+import pytest
+
+import usmpy
+from usmpy._compile import portable_front
+from usmpy._compile.portable_front import NAMES, definition, front
+
+pytestmark = [
+    pytest.mark.leaves_objects("queues of devices are cached"),
+    pytest.mark.not_sanitized("the compilers are no part of it"),
+]
+
+DEVICES = [
+    "host",
+    *usmpy.get_devices("opencl"),
+    *usmpy.get_devices("level_zero")[:1],
+    *usmpy.get_devices("cuda")[:1],
+]
+KERNEL = """\
+kernel void f(global float *x, global char *c, int n)
+{
+    int i = get_global_id(0);
+    x[i] = %s;
+}
+"""
+# Expressions of x[i] = 2.5, c[i] = 3 and n = 7, and their values.
+CALLS = {
+    "fmax(fmax(x[i], 1), fmin(n, fmax(c[i], 4.0f)))": 4,
+    "max(max(c[i], c[i]), min(n, 9)) + sizeof(max(c[i], c[i]))": 8,
+    "pow(x[i], 2) + pown(x[i], c[i])": 21.875,
+    "clamp(n, 0, 5) + clamp(x[i], 0, 1)": 6,
+    "sqrt(n + 9) + native_sqrt(n + 9)": 8,
+    "step(x[i], n) + isless(x[i], n)": 2,
+    "TWICE(max)": 14,
+    "PASTE(ma, x)(n, c[i])": 7,
+    "LIMIT(x[i])": 1,
+    "select(x[i], 4.0f, n > 3)": 4,
+    "rotate(n, 1l)": 14,
+}
+MACROS = """\
+#define TWICE(function) (function(n, c[i]) + function(c[i], n))
+#define PASTE(a, b) a##b
+#define LIMIT(a) fmin(fmax(a, 0), 1)
+"""
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=str)
+def test_calls_of_several_types(device):
+    rows = "".join(f"    y[{k}] = {text};\n" for k, text in enumerate(CALLS))
+    head = "kernel void f(global float *x, global char *c, int n, global float *y)\n{\n"
+    source = f"{MACROS}{head}    int i = get_global_id(0);\n{rows}}}\n"
+    program = usmpy.Program(source, device=device)
+    x, c = usmpy.full(1, 2.5, dtype="float32", device=device), usmpy.full(1, 3, dtype="int8", device=device)
+    y = usmpy.empty(len(CALLS), dtype="float32", device=device)
+    program.f[usmpy.Range(1)](x, c, 7, y)
+    assert dict(zip(CALLS, y.tolist(), strict=True)) == CALLS
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=str)
+@pytest.mark.parametrize(
+    "call", ["pown(x[i], 2.5f)", "rootn(n, x[i])", "ldexp(x[i], 2.0)", "fmax(x[i], x)", "max(n, c)"]
+)
+def test_refused_at_the_line_of_the_call(device, call):
+    with pytest.raises(usmpy.BuildError) as caught:
+        usmpy.Program(KERNEL % call, device=device)
+    said = str(caught.value)
+    assert any(f"{mark}4" in said for mark in (":", "(", "at line ")), said
+    if call.startswith(("pown", "rootn", "ldexp")):
+        assert f"{call.partition('(')[0]}: the last argument is an integer; write (int)(n)" in said
+
+
+def test_a_program_that_calls_none_has_nothing_in_front():
+    assert front("kernel void f(global float *x) { x[0] += 1; }", "-D N=4") == ""
+    assert front("kernel void f(global float *x) { x[0] += add_sat(1, 2); }", "") == ""
+
+
+# What a program defines itself has no macro; what it only calls has one.
+OWN = [
+    "float mix(float a, float b)\n{ return a; }",
+    "static float mix(float a, float b) // half of each\n{ return a; }",
+    "float mix(float (*a)[3]) /* the first */ { return a[0][0]; }",
+    "float mix(struct pair a) __attribute__((overloadable)) { return a.x; }",
+    "#define mix(a, b) (a)",
+    "#  undef mix",
+    "kernel void mix(global float *x)\n{ }",
+]
+OTHERS = [
+    "return mix(a, b, 1);",
+    "if (mix(a, b, 1) > 2) { a = 1; }",
+    "// float mix(float a) {\n",
+    "#define f(a) mix(a, a, a)",
+]
+
+
+@pytest.mark.parametrize("text", OWN)
+def test_what_a_program_defines_has_no_macro(text):
+    assert "#define mix(" not in front(text, "")
+    assert "#define mix(" in front("mix", "")
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_what_a_program_calls_has_a_macro(text):
+    assert "#define mix(" in front(f"{text} mix(a, b, 1)", "")
+
+
+def test_options_and_included_files(tmp_path):
+    assert "#define mix(" not in front("mix(a)", "-Dmix(a)=(a)")
+    assert "#define fmax(" in front("CALL(1, 2)", "-DCALL=fmax")
+    (tmp_path / "own.h").write_text("#define mix(a) (a)\nfloat g(float x) { return fmin(x, 1); }\n")
+    text = front('#include "own.h"\nmix(1)', f"-I{tmp_path}")
+    assert "#define mix(" not in text
+    assert "#define fmin(" in text
+
+
+def test_names_made_by_pasting_are_all_in_front():
+    text = front("#define CALL(a, b) a##b(x, 1)\nCALL(f, max)", "")
+    assert all(f"#define {name}(" in text for name in NAMES)
+
+
+def test_a_macro_has_each_argument_once():
+    for name in NAMES - {"as_char", "as_uchar"}:
+        text = definition(name, "BODY")
+        for letter in "xyz"[: portable_front.COUNT[name]]:
+            assert text.count(f"({letter});") == 1, text
