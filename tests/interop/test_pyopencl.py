@@ -761,7 +761,7 @@ def test_other_backends_are_refused(kind):
         (0, 1, {}, ValueError, "address is 0"),
         (-8, 1, {}, ValueError, "no address"),
         (1 << 64, 1, {}, ValueError, "no address"),
-        ("x", 1, {}, TypeError, "address is a str"),
+        ("x", 1, {}, TypeError, "address is 'x'"),
         (4097, 1, {}, ValueError, "not aligned to the 4 bytes"),
         (4096, -1, {}, ValueError, "lengths must be 0 or more"),
         (4096, (1 << 40, 1 << 40), {}, ValueError, "shape"),

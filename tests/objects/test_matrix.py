@@ -16,6 +16,7 @@ import argparse
 import collections
 import fnmatch
 import functools
+import importlib.metadata
 import pathlib
 import re
 import sys
@@ -39,6 +40,7 @@ TYPES = re.compile(r"\b(of )?(bool|u?int\d+|float\d+|complex\d+)\b")  # one name
 HEAD = """\
 # Cells of the matrix that are wrong: object | entries | devices. A * stands for the rest of a name, for all
 # entries or for all devices. python tests/objects/test_matrix.py --write takes off what is right.
+# Where a library is newer than here, a cell may be right: jax 0.10.
 """
 DEVICES = [backend for backend in BACKENDS if backend.files is None]
 # In the environment of all tests (the extra `test` and its requirements); tests/with_objects.py makes others.
@@ -96,6 +98,16 @@ def lines_of(object: str) -> list[tuple[set[str], set[str]]]:
     return [(entries, devices) for pattern, entries, devices in lines() if stands_for(pattern, object)]
 
 
+@functools.cache
+def is_newer(library: str) -> bool:
+    """Whether the installed version is above that of the list's head."""
+    listed = re.search(rf"\b{library} (\d+)\.(\d+)", HEAD)
+    if listed is None:
+        return False
+    installed = importlib.metadata.version(library).split(".")[:2]
+    return tuple(map(int, installed)) > (int(listed[1]), int(listed[2]))
+
+
 def is_listed(cell: Cell) -> bool:
     object, entry, device = cell
     return any(entries & {entry, "*"} and devices & {device, "*"} for entries, devices in lines_of(object))
@@ -116,6 +128,7 @@ def objects(library: str) -> list[Object]:
 def test_the_wrong_cells_are_those_of_the_list(library, backend, device):
     found = verdicts(objects(library), backend)
     differ = [cell for cell, wrong in found.items() if bool(wrong) != is_listed(cell)]
+    differ = [cell for cell in differ if found[cell] or not is_newer(library)]
     told = "\n".join(
         f"{' | '.join(cell)}: {found[cell] or 'right: take it off wrong.txt'}" for cell in differ
     )
