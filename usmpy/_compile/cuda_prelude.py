@@ -460,7 +460,7 @@ template <class T, usm_rounding mode, class X> USM_F T usm_convert(X x)
     if constexpr (usm_is_real<X>::value) {
         return (T)usm_round<mode>(x);
     } else {
-        return (T)x;
+        return (T)(x | 0);
     }
 }
 /* Bounds are powers of two, or one less, which becomes the power where the type cannot hold it. */
@@ -472,7 +472,7 @@ template <class T, usm_rounding mode, class X> USM_F T usm_convert_sat(X x)
         decltype(y) least = (decltype(y))usm_least<T>();
         return y != y ? (T)0 : y >= beyond ? usm_most<T>() : y < least ? usm_least<T>() : (T)y;
     } else {
-        return usm_clip<T>((usm_int128)x);
+        return usm_clip<T>((usm_int128)(x | 0));
     }
 }
 """

@@ -322,8 +322,8 @@ for _type, _c in TYPES.items():
             f"({{ __auto_type usm_x = (x); typedef {_c} usm_t; __auto_type usm_y = _Generic(usm_x, float : "
             f"__builtin_{_round}f((float)usm_x), double : __builtin_{_round}((double)usm_x), "
             f"USM_HALF(__builtin_{_round}f((float)usm_x)) default : usm_x); "
-            "usm_y != usm_y ? (usm_t)0 : USM_ABOVE(usm_y, usm_t) ? USM_MOST(usm_t) : "
-            "USM_BELOW(usm_y, usm_t) ? USM_LEAST(usm_t) : (usm_t)usm_y; })",
+            "(usm_t)(usm_y != usm_y ? (usm_t)0 : USM_ABOVE(usm_y, usm_t) ? USM_MOST(usm_t) : "
+            "USM_BELOW(usm_y, usm_t) ? USM_LEAST(usm_t) : (usm_t)usm_y); })",
         )
 CORE += """\
 #define USM_ABOVE(x, type) _Generic((x), float : (x) >= 2.0f * (float)(USM_MOST(type) / 2 + 1), \\
