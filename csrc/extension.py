@@ -208,16 +208,17 @@ RARE = {
     "py/arrays": "flags from_python hints interfaces mask",
     "py/exchange": "arrow borrow buffer_import bytes c_api cuda_interface interface_dict native pointer"
     " reader share stream sycl sycl_interface",
-    "py/functions": "accumulate broadcast copyto creation full inspection joining matmul rearrange repeat"
+    "py/functions": "accumulate broadcast copyto full inspection joining matmul rearrange repeat"
     " sequence sort take triangle truth where",
     "py/programs": "build kernel program",
     "core/share": "export handle memfd opening pipe share",
     "backends/host": "device library memory pointer program",
     "backends/opencl": "context device kernel library memory native native_kernel profiling program"
     " queue_cache status",
-    "backends/level_zero": "context device event_pool library memory native profiling program share status",
+    "backends/level_zero": "command command_list context device event_pool kernel launch library memory native"
+    " profiling program queue share status",
     "backends/cuda": "capture context cublas device kernel library memory native nvrtc profiling program ptx"
-    " share share_order staging status timeline",
+    " share share_order staging status",
 }
 RARE_FILES = {f"{folder}/{name}.c" for folder, names in RARE.items() for name in names.split()}
 LOOPS_OF_CPU = "builtin builtin_wide cast operate_loops operate_avx2 operate_avx512 sort"
