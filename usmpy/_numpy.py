@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
+    from typing import Any
+
     import numpy as np
 
     from ._core import DType, USMArray

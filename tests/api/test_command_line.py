@@ -30,6 +30,13 @@ def run(*arguments, **more):
     )
 
 
+def test_an_import_loads_no_module_that_takes_long():
+    program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import usmpy; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True)
+    slow = {"typing", "re", "inspect", "dataclasses", "pathlib", "json", "numpy"}
+    assert not slow.intersection(done.stdout.split()), done.stderr
+
+
 def run_on_terminal(*arguments, **more):
     """Its output to a terminal of 70 columns."""
     leader, follower = pty.openpty()

@@ -448,6 +448,14 @@ def test_loops_over_work_items_vectorise(name, processor, tmp_path, monkeypatch)
         built.f(300, x, y, 0.5, 300, local=100)
 
 
+def test_nothing_is_left_in_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    build("kernel void f(global float *x) { x[get_global_id(0)] = 41 + 1; }")
+    with pytest.raises(_compiler.CompileError):
+        build("kernel void f(global float *x) { x[get_global_id(0)] = unknown; }")
+    assert not list(tmp_path.iterdir())
+
+
 CONVERSIONS = {
     "cast": "y[i] = ({real})({integer})x[i];",
     "variable": "{integer} t = x[i]; y[i] = t;",

@@ -15,7 +15,7 @@ _CODE = ["-O3", "-march=native", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "
 # OpenCL C has no errno, and pointers may be cast. Not -w: GCC then ignores -Werror.
 _PORTABLE = ["-fno-math-errno", "-fno-strict-aliasing", "-fno-ident"]
 _PORTABLE += ["-Werror=implicit-function-declaration", "-Werror=implicit-int", "-Werror=int-conversion"]
-_PORTABLE += ["-Werror=incompatible-pointer-types", "-fstack-usage"]
+_PORTABLE += ["-Werror=incompatible-pointer-types"]
 _MOST_PRIVATE = 4 << 20  # bytes of a frame: threads have stacks of 8 MiB
 # Without traps, GCC puts branches into vectors on every processor. See _compile for what else it does then.
 _GCC = ["-fno-trapping-math"]
@@ -193,8 +193,8 @@ def _build_portable(compiler: Compiler, options: _Options, source: str, name: st
     except portable.Refused as error:
         raise _refused(error, source, name) from None
     given, macros = options, [o for o in options.compiler if o not in options.preprocessor]
-    flags = [*_PORTABLE, *(["-fexcess-precision=16"] if re.search(r"\b_Float16\b|\bhalf\b", text) else [])]
-    flags += _GCC if is_gcc else []
+    flags = [*_PORTABLE, "-fstack-usage", *(_GCC if is_gcc else [])]
+    flags += ["-fexcess-precision=16"] if re.search(r"\b_Float16\b|\bhalf\b", text) else []
     if is_gcc and "USM_ITEMS {" in translated:  # GCC 12 moves the memset of `a[i] = x; a[i] = 0` to the front
         flags.append("-fno-tree-loop-distribute-patterns")
     options = options._replace(compiler=macros)
