@@ -1,6 +1,7 @@
 """Queue.memcpy and Queue.fill: which calls wait, and what that promises of memory of other owners."""
 
 import array
+import itertools
 import mmap
 import threading
 
@@ -92,6 +93,39 @@ def test_a_filled_buffer_may_be_read_at_return(queue, kind):
     assert bytes(view(target)) == b"\6" * N
     assert event.done
     assert seen == [True]
+
+
+def foreign(device, nbytes):
+    """Memory of zeros that the device's driver did not allocate for the context of its queues."""
+    yield np.zeros(nbytes, "uint8")
+    yield usmpy.zeros(nbytes, dtype="uint8", device="host")
+    if device.has_usm_host:
+        other = usmpy.Queue(device, context=usmpy.Context(device))
+        yield usmpy.zeros(nbytes, dtype="uint8", usm_type="host", queue=other)
+
+
+@pytest.mark.parametrize("pending", [False, True])
+@pytest.mark.parametrize("nbytes", [4096, 160 << 10, 4 << 20])  # by this thread, the driver, all processors
+def test_fills_of_memory_of_others(device, nbytes, pending):
+    """Also at addresses that are no multiple of the pattern's size, and in queues of a part of the device."""
+    queues = [usmpy.Queue(device)]
+    if device.partition_max_sub_devices > 0 and device.max_compute_units > 1:
+        queues.append(usmpy.Queue(device.create_sub_devices(1)[0]))
+    for queue, offset in itertools.product(queues, (0, 1)):
+        for target in foreign(device, nbytes + 16):
+            gate, _ = held(queue)
+            if not pending:
+                gate.set()
+                queue.wait()
+            part, pattern = target[offset : offset + nbytes], b"\1\2\3\4"
+            if isinstance(target, np.ndarray):
+                event = queue.fill(part.view("int32"), int.from_bytes(pattern, "little"), blocking=False)
+            else:
+                event, pattern = queue.fill(part, 5, blocking=False), b"\5"
+            gate.set()
+            event.wait(PATIENCE)
+            expected = bytes(offset) + pattern * (nbytes // len(pattern)) + bytes(16 - offset)
+            assert np.asarray(target).tobytes() == expected
 
 
 def test_between_two_buffers(queue):

@@ -8,6 +8,7 @@
 #include "core/base/heap.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * The list for computing is made at once, so that its failure is that of the queue; the one for copying at
@@ -101,6 +102,33 @@ static usm_status submit(usm_level_zero_event *event, const usm_command *command
 }
 
 /*
+ * A fill of memory that the driver does not know, which is the host's: zeCommandListAppendMemoryFill takes
+ * memory of its context alone, where copies take any.
+ */
+static bool is_fill_of_host(const usm_event *event, const usm_command *command)
+{
+    return command->kind == USM_COMMAND_FILL && !event->queue->device->info.has_usm_system &&
+           (event->n_accesses == 0 || event->accesses[0].alloc->context != event->queue->context);
+}
+
+enum { FILL_PART = 16 << 10 }; /* a multiple of all patterns */
+
+static usm_status fill_on_host(usm_event *event, const usm_command *command, usm_error *error)
+{
+    char *dst = command->as.fill.dst;
+    size_t nbytes = command->as.fill.nbytes, done = command->as.fill.pattern_size;
+    (void)event, (void)error;
+    memcpy(dst, command->as.fill.pattern, done);
+    while (done < nbytes) { /* what is there, doubled as long as it stays in a cache */
+        size_t part = done < FILL_PART ? done : FILL_PART;
+        part = part < nbytes - done ? part : nbytes - done;
+        memcpy(dst + done, dst, part);
+        done += part;
+    }
+    return USM_OK;
+}
+
+/*
  * The list of events is on the stack for the usual number of links. Nothing is kept of it: the append
  * copies the handles.
  */
@@ -114,6 +142,9 @@ usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *base, const 
     }
     if (command->kind == USM_COMMAND_HOST) {
         return usm_later_run_on_host(base, command, NULL, error);
+    }
+    if (is_fill_of_host(base, command)) {
+        return usm_later_run_on_host(base, command, fill_on_host, error);
     }
     if (base->n_links > USM_INLINE_LINKS) {
         waits = usm_malloc(base->n_links * sizeof *waits);

@@ -8,8 +8,9 @@
 #include "core/base/thread.h"
 #include "cpu/cpu.h"
 
-/* Smaller copies and fills are the driver's. From here on the loops pay: they use all processors, and stores
- * that bypass the caches, where drivers use ordinary ones and often one thread. */
+/* Smaller copies are the driver's. From here on the loops pay: they use all processors, and stores that
+ * bypass the caches, where drivers use ordinary ones and often one thread. Fills by the loops are as fast as
+ * drivers' at any size; PoCL 6 never gives back a queue of its own fills. */
 #define LARGE_BYTES ((size_t)4 << 20)
 
 bool usm_opencl_is_native_kernel(const usm_queue *queue, const usm_command *command)
@@ -19,7 +20,7 @@ bool usm_opencl_is_native_kernel(const usm_queue *queue, const usm_command *comm
         case USM_COMMAND_COPY:
             return is_host && command->as.copy.nbytes >= LARGE_BYTES;
         case USM_COMMAND_FILL:
-            return is_host && command->as.fill.nbytes >= LARGE_BYTES;
+            return is_host;
         case USM_COMMAND_STRIDED: /* only such devices get strided copies */
             return true;
         case USM_COMMAND_LAUNCH:

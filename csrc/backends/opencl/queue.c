@@ -147,11 +147,26 @@ static usm_status run_on_host(usm_event *event, const usm_command *command, usm_
     return USM_OK;
 }
 
-/* Fills at such addresses are of the host's memory: the core launches kernels for those of the device's. */
-static bool is_unaligned_fill(const usm_command *command)
+/* Whether the driver knows the memory that the task writes to: that of the queue's context, or all memory. */
+static bool is_known(const usm_event *event)
 {
-    return command->kind == USM_COMMAND_FILL &&
-           (uintptr_t)command->as.fill.dst % command->as.fill.pattern_size != 0;
+    const usm_queue *queue = event->queue;
+    const usm_alloc *alloc = event->n_accesses > 0 ? event->accesses[0].alloc : NULL; /* NULL: a buffer */
+    return queue->device->info.has_usm_system ||
+           (alloc != NULL && alloc->context->backend == queue->backend &&
+            usm_opencl_find_context(alloc->context, usm_opencl_device_of(alloc->place->device)->id) ==
+                usm_opencl_queue_of(queue)->context);
+}
+
+/*
+ * Drivers take other memory as a side of copies alone (clEnqueueMemFillINTEL; clEnqueueSVMMemFill, OpenCL API
+ * 3.0, 5.6.1): PoCL 6 ends the process. Fills at such addresses are of the host's memory, too, since the core
+ * launches kernels for those of the device's.
+ */
+static bool is_fill_of_host(const usm_event *event, const usm_command *command)
+{
+    return command->kind == USM_COMMAND_FILL && !usm_opencl_is_native_kernel(event->queue, command) &&
+           (!is_known(event) || (uintptr_t)command->as.fill.dst % command->as.fill.pattern_size != 0);
 }
 
 /*
@@ -200,7 +215,7 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
         return usm_later_run_on_host(base, command, NULL, error);
     }
     if ((usm_command_overlaps(command) && queue->device->info.host_reads_device) ||
-        is_unaligned_fill(command)) {
+        is_fill_of_host(base, command)) {
         return usm_later_run_on_host(base, command, run_on_host, error);
     }
     if (base->n_links > USM_INLINE_LINKS) {
