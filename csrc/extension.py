@@ -213,10 +213,10 @@ RARE = {
     "py/programs": "build kernel program",
     "core/share": "export handle memfd opening pipe share",
     "backends/host": "device library memory pointer program",
-    "backends/opencl": "context device kernel library memory native native_kernel profiling program"
+    "backends/opencl": "context device kernel library memory native native_kernel profiling program queue"
     " queue_cache status",
-    "backends/level_zero": "command command_list context device event_pool kernel launch library memory native"
-    " profiling program queue share status",
+    "backends/level_zero": "command command_list context device event_pool kernel launch library memory"
+    " native profiling program queue share status",
     "backends/cuda": "capture context cublas device kernel library memory native nvrtc profiling program ptx"
     " share share_order staging status",
 }
