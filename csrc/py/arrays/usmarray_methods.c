@@ -37,29 +37,17 @@ static PyObject *call_with_self(PyObject *self, PyObject *callable, PyObject *co
 }
 
 /* A function of this module. */
-static PyObject *call(PyObject *self, const char *function, PyObject *const *args, Py_ssize_t nargs,
+static PyObject *call(PyObject *self, usmpy_name function, PyObject *const *args, Py_ssize_t nargs,
                       PyObject *kwnames)
 {
-    PyObject *callable = PyObject_GetAttrString(((usmpy_array *)self)->state->module, function);
+    usmpy_state *state = ((usmpy_array *)self)->state;
+    PyObject *callable = PyObject_GetAttr(state->module, state->names[function]);
     return call_with_self(self, callable, args, nargs, kwnames);
 }
 
-/* Functions that are written in Python. */
-static PyObject *call_python(PyObject *self, const char *function, PyObject *const *args, Py_ssize_t nargs,
-                             PyObject *kwnames)
-{
-    return call_with_self(self, usmpy_import("usmpy._indexing", function), args, nargs, kwnames);
-}
-
-static PyObject *call_statistics(PyObject *self, const char *function, PyObject *const *args,
-                                 Py_ssize_t nargs, PyObject *kwnames)
-{
-    return call_with_self(self, usmpy_import("usmpy._statistics", function), args, nargs, kwnames);
-}
-
 /* A function of this module; several ints may stand for one tuple of them: x.reshape(2, 3). */
-static PyObject *call_with_tuple(PyObject *self, const char *function, PyObject *const *args,
-                                 Py_ssize_t nargs, PyObject *kwnames)
+static PyObject *call_with_tuple(PyObject *self, usmpy_name function, PyObject *const *args, Py_ssize_t nargs,
+                                 PyObject *kwnames)
 {
     Py_ssize_t more = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
     if (nargs < 2 || more > MOST - 1) {
@@ -85,7 +73,7 @@ static PyObject *call_with_tuple(PyObject *self, const char *function, PyObject 
 #define FUNCTION(name, how)                                                                           \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) \
     {                                                                                                 \
-        return how(self, #name, args, nargs, kwnames);                                                \
+        return how(self, USMPY_##name, args, nargs, kwnames);                                         \
     }
 
 FUNCTION(reshape, call_with_tuple)
@@ -93,14 +81,9 @@ FUNCTION(squeeze, call)
 FUNCTION(swapaxes, call)
 FUNCTION(repeat, call)
 FUNCTION(take, call)
-FUNCTION(put, call_python)
 FUNCTION(nonzero, call)
 FUNCTION(argmax, call)
 FUNCTION(argmin, call)
-FUNCTION(mean, call_statistics)
-FUNCTION(var, call_statistics)
-FUNCTION(std, call_statistics)
-FUNCTION(clip, call_statistics)
 FUNCTION(argsort, call)
 FUNCTION(all, call)
 FUNCTION(any, call)
@@ -109,19 +92,32 @@ FUNCTION(prod, call)
 FUNCTION(max, call)
 FUNCTION(min, call)
 
+/* Methods that are functions written in Python. */
+#define PYTHON_FUNCTION(name, where)                                                                  \
+    static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) \
+    {                                                                                                 \
+        return call_with_self(self, usmpy_import(where, #name), args, nargs, kwnames);                \
+    }
+
+PYTHON_FUNCTION(put, "usmpy._indexing")
+PYTHON_FUNCTION(mean, "usmpy._statistics")
+PYTHON_FUNCTION(var, "usmpy._statistics")
+PYTHON_FUNCTION(std, "usmpy._statistics")
+PYTHON_FUNCTION(clip, "usmpy._statistics")
+
 /* x.transpose(), x.transpose(axes), x.transpose(0, 2, 1). */
 static PyObject *transpose(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     usmpy_array *array = (usmpy_array *)self;
     if (nargs > 0 && !(nargs == 1 && args[0] == Py_None)) {
-        return call_with_tuple(self, "permute_dims", args, nargs, NULL);
+        return call_with_tuple(self, USMPY_permute_dims, args, nargs, NULL);
     }
     int64_t axes[USM_MAX_NDIM];
     for (int i = 0; i < array->ndim; i++) {
         axes[i] = array->ndim - 1 - i;
     }
     PyObject *tuple = usmpy_int_tuple(array->ndim, axes);
-    PyObject *result = tuple == NULL ? NULL : call(self, "permute_dims", &tuple, 1, NULL);
+    PyObject *result = tuple == NULL ? NULL : call(self, USMPY_permute_dims, &tuple, 1, NULL);
     Py_XDECREF(tuple);
     return result;
 }
