@@ -11,6 +11,7 @@ import time
 
 import level_zero_drivers
 import pytest
+from asleep import until_others_sleep
 from level_zero_processes import SPIRV, needs_driver, run
 from share_peer import Failed, Peer, resealed
 
@@ -329,6 +330,7 @@ def test_counts_stay_flat_over_thousands(other, device):
             del x
 
     def states():
+        until_others_sleep()  # they have let go of tasks that have ended
         usmpy.trim()
         memory = usmpy.memory_stats(device)["held"], OWN["live"]("device_memory")
         return OWN["state"](), memory, other("state()")
