@@ -157,6 +157,16 @@ void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allo
     return PyErr_Format(PyExc_TypeError, "%s is %s %.80s; %s", parameter, USMPY_A(object), allowed);
 }
 
+PyObject *usmpy_text_of(PyObject *object)
+{
+    PyObject *text = PyObject_Repr(object);
+    if (text == NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyErr_Clear();
+        text = PyUnicode_FromFormat("%s %.80s", USMPY_A(object));
+    }
+    return text;
+}
+
 PyObject *usmpy_index_of(PyObject *object, const char *parameter, Py_ssize_t i, const char *allowed)
 {
     PyObject *number = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
@@ -166,14 +176,16 @@ PyObject *usmpy_index_of(PyObject *object, const char *parameter, Py_ssize_t i, 
     }
     PyErr_Fetch(&type, &cause, &traceback);
     PyErr_NormalizeException(&type, &cause, &traceback);
-    if (i < 0) {
-        PyErr_Format(PyExc_TypeError, "%s is %.100R; %s", parameter, object, allowed);
-    } else {
-        PyErr_Format(PyExc_TypeError, "%s[%zd] is %.100R; %s", parameter, i, object, allowed);
+    PyObject *text = usmpy_text_of(object);
+    if (text != NULL && i < 0) {
+        PyErr_Format(PyExc_TypeError, "%s is %.100U; %s", parameter, text, allowed);
+    } else if (text != NULL) {
+        PyErr_Format(PyExc_TypeError, "%s[%zd] is %.100U; %s", parameter, i, text, allowed);
     }
     if (cause != NULL) {
         usmpy_set_cause(cause);
     }
+    Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(traceback);
     return NULL;
@@ -259,8 +271,12 @@ int usmpy_bool(PyObject *argument, int otherwise, const char *function, const ch
         return otherwise;
     }
     if (!PyBool_Check(argument)) {
-        PyErr_Format(PyExc_TypeError, "%s(): %s is %.100R; True or False are allowed", function, parameter,
-                     argument);
+        PyObject *text = usmpy_text_of(argument);
+        if (text != NULL) {
+            PyErr_Format(PyExc_TypeError, "%s(): %s is %.100U; True or False are allowed", function,
+                         parameter, text);
+        }
+        Py_XDECREF(text);
         return -1;
     }
     return argument == Py_True;

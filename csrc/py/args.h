@@ -60,6 +60,9 @@ static inline const char *usmpy_article(const char *noun)
     return strchr("aeioAEIO", noun[0]) != NULL ? "an" : "a";
 }
 
+/* What stands for an object in a message: its representation, or its type where that raises; a new str. */
+PyObject *usmpy_text_of(PyObject *object);
+
 /* Sets TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for its caller to return. */
 void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allowed);
 

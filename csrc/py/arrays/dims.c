@@ -10,7 +10,11 @@ static PyObject *items_of(PyObject *argument, const char *parameter, const char 
     PyObject *items =
         usmpy_sequence_of(argument, parameter, USM_MAX_NDIM); /* an item's __index__ may change a list */
     if (items == NULL && !PyErr_Occurred()) {
-        PyErr_Format(PyExc_TypeError, "%s is %.100R; %s", parameter, argument, ints);
+        PyObject *text = usmpy_text_of(argument);
+        if (text != NULL) {
+            PyErr_Format(PyExc_TypeError, "%s is %.100U; %s", parameter, text, ints);
+        }
+        Py_XDECREF(text);
     }
     if (items != NULL && PyTuple_GET_SIZE(items) > USM_MAX_NDIM) {
         PyErr_Format(PyExc_ValueError, "%s has %zd %s; at most %d are allowed", parameter,

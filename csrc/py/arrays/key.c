@@ -164,13 +164,15 @@ static int cut_integer(cut *cut, PyObject *key)
     PyObject *index;
     int found = integer_key(cut->array->state, key, &index);
     if (found <= 0) {
-        if (found == 0) {
+        PyObject *text = found == 0 ? usmpy_text_of(key) : NULL;
+        if (text != NULL) {
             PyErr_Format(
                 PyExc_IndexError,
-                "%.100R is not an index; integers, slices, Ellipsis, None, and arrays or lists of integers "
+                "%.100U is not an index; integers, slices, Ellipsis, None, and arrays or lists of integers "
                 "or bool are allowed",
-                key);
+                text);
         }
+        Py_XDECREF(text);
         return -1;
     }
     Py_ssize_t i = PyNumber_AsSsize_t(index, NULL); /* clipped: out of range */
