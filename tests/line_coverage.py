@@ -46,7 +46,9 @@ MARKS = PLACE / "marks"
 BLOCKS = PLACE / "blocks.npz"
 UNCOVERED = ROOT / "tests" / "uncovered.json"  # why lines stay uncovered
 # Documents and style execute little of their own, and need minutes; the machine may have no GPU.
-FOLDERS = "api cts cuda drivers exchange fuzz interop kernels portable programs properties runtime share"
+FOLDERS = (
+    "api cts cuda drivers exchange fuzz interop kernels objects portable programs properties runtime share"
+)
 SLOTS = 48  # tests that are known of each block: a random choice of those that execute it
 
 

@@ -182,7 +182,7 @@ def serve() -> None:
 def names_of_devices() -> list[str]:
     """Those of tests/backends.py, the longest first."""
     program = "import backends; print(*(backend.name for backend in backends.BACKENDS))"
-    places = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    places = os.pathsep.join([str(line_coverage.TREE), str(line_coverage.TREE / "tests")])
     done = run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": places})
     return sorted(done.stdout.split("\n")[-2].split(), key=len, reverse=True)
 
