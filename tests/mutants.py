@@ -183,7 +183,10 @@ def names_of_devices() -> list[str]:
     """Those of tests/backends.py, the longest first."""
     program = "import backends; print(*(backend.name for backend in backends.BACKENDS))"
     places = os.pathsep.join([str(line_coverage.TREE), str(line_coverage.TREE / "tests")])
-    done = run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": places})
+    environment = {**os.environ, "PYTHONPATH": places}
+    done = run([sys.executable, "-c", program], cwd=line_coverage.TREE, env=environment)
+    if done.returncode != 0:
+        sys.exit(done.stdout)
     return sorted(done.stdout.split("\n")[-2].split(), key=len, reverse=True)
 
 
@@ -269,6 +272,8 @@ class Workshop:
 
     def __init__(self, place: pathlib.Path, number: int) -> None:
         self.tree = place / f"plain{number}"
+        if number and not self.tree.exists():
+            shutil.copytree(place / "plain0", self.tree, symlinks=True)
         self.compile: dict[str, list[str]] = {}
         for command in build(self.tree, "-O1 -g0"):
             if "-c" in command:
