@@ -16,7 +16,7 @@ from interrupts import interrupt
 
 import usmpy
 from usmpy._compile import compiler as _compiler
-from usmpy._compile import cuda_key, entry, host, portable, process
+from usmpy._compile import cuda_key, entry, host, included, portable, process
 
 ROOT = Path(__file__).parents[2]
 GCC = os.environ.get("CC") or "gcc"  # CC may be a script that compiles for another processor
@@ -293,7 +293,7 @@ def test_a_kept_build_starts_no_process(monkeypatch):
         _compiler.build(SAXPY, "portable", name="other")
 
 
-@pytest.mark.parametrize("module", [_compiler, cuda_key], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [_compiler, cuda_key, included], ids=lambda module: module.__name__)
 def test_keys_depend_on_the_translators_sources(module):
     files = {path.stem for path in Path(module.__file__).parent.glob("*.py")}
     assert sorted(set(module.MODULES)) == module.MODULES

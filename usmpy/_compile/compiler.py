@@ -11,7 +11,7 @@ import os
 
 from ..errors import _build_error
 from . import cache
-from .included import may_include
+from .included import may_include, state_of
 
 TRIED = ("$CC", "cc", "gcc", "clang")
 
@@ -108,21 +108,8 @@ def _identify_processor() -> str:
 
 # What translates programs for the host; a change of one of them makes new keys.
 MODULES = ["build_options", "compiler", "entry", "host", "plain_c", "portable", "portable_builtins"]
-MODULES += ["portable_constants", "portable_fibers", "portable_loops", "portable_phases", "portable_words"]
-MODULES += ["tokens"]
-
-
-def _identify_translator() -> str:
-    """The state of our own sources, which change during development without a new release."""
-    parts = []
-    folder = os.path.dirname(__file__)
-    for name in MODULES:
-        try:
-            status = os.stat(os.path.join(folder, name + ".py"))
-        except OSError:
-            continue
-        parts.append(f"{status.st_mtime_ns},{status.st_size}")
-    return ";".join(parts)
+MODULES += ["portable_constants", "portable_fibers", "portable_front", "portable_loops", "portable_phases"]
+MODULES += ["portable_words", "tokens"]
 
 
 def _state(files: list[str]) -> str | None:
@@ -149,7 +136,7 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
     (source + options + name).encode()  # UnicodeEncodeError, as on devices of drivers
     compiler = find_compiler()
     parts = [language, name, source, options, compiler.identity]
-    parts += [_identify_processor(), _identify_translator()]
+    parts += [_identify_processor(), state_of(MODULES).decode()]
     includes = may_include(source, options)
     if includes:
         paths = [os.environ.get(variable, "") for variable in ("CPATH", "C_INCLUDE_PATH")]

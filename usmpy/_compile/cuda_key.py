@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-from .included import may_include
+from .included import may_include, state_of
 
 # What translates programs for CUDA; a change of one of them makes new keys.
 MODULES = ["build_options", "cuda", "cuda_prelude", "included", "portable", "portable_builtins"]
@@ -13,13 +11,7 @@ MODULES += ["portable_constants", "portable_front", "portable_words", "preproces
 
 def identify(source: str, options: str) -> bytes:
     """What the result depends on beside source and options: included files, and this translator."""
-    parts = []
-    for module in MODULES:
-        try:
-            status = os.stat(os.path.join(os.path.dirname(__file__), module + ".py"))
-        except OSError:
-            continue
-        parts.append(f"{status.st_mtime_ns},{status.st_size}".encode())
+    parts = [state_of(MODULES)]
     if may_include(source, options):
         from .cuda import included
 

@@ -6,6 +6,10 @@ import os
 import re
 from collections.abc import Iterable
 
+# What refuses and precedes programs of drivers; a change of one of them makes new keys.
+MODULES = ["build_options", "included", "portable_check", "portable_constants", "portable_front"]
+MODULES += ["portable_words", "preprocessor", "tokens"]
+
 # A backslash at the end of a line, as GCC takes it: blanks may follow. The trigraph is one in ISO C.
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\v\f\0]*\r?\n")
 _INCLUDE = re.compile(r'(?:#|%:)\s*include(?:_next)?\b\s*(?:"([^"\n]+)"|<([^>\n]+)>)?')
@@ -70,10 +74,22 @@ def files(source: str, options: str) -> tuple[list[bytes], set[str]]:
     return contents(source, folders, [value for name, value in read if name == "-include"])
 
 
+def state_of(modules: list[str]) -> bytes:
+    """The state of our own sources, which change during development without a new release."""
+    parts = []
+    for module in modules:
+        try:
+            status = os.stat(os.path.join(os.path.dirname(__file__), module + ".py"))
+        except OSError:
+            continue
+        parts.append(f"{status.st_mtime_ns},{status.st_size}".encode())
+    return b";".join(parts)
+
+
 def identify(source: str, options: str) -> bytes:
     """The part of a driver build's key beside source and options.
 
     If a file is not found, the key is different each time: the driver may find the file, and it may change.
     """
     parts, missing = files(source, options)
-    return b"\0".join([*parts, os.urandom(16) if missing else b""])
+    return b"\0".join([state_of(MODULES), *parts, os.urandom(16) if missing else b""])
