@@ -6,7 +6,7 @@ import pytest
 
 import usmpy
 from usmpy._compile import portable_front
-from usmpy._compile.portable_front import NAMES, definition, front
+from usmpy._compile.portable_front import EXACT, NAMES, definition, exactly, front
 
 pytestmark = [
     pytest.mark.leaves_objects("queues of devices are cached"),
@@ -39,6 +39,10 @@ CALLS = {
     "LIMIT(x[i])": 1,
     "select(x[i], 4.0f, n > 3)": 4,
     "rotate(n, 1l)": 14,
+    "abs(c[i] - 5) + popcount((uint)n) + abs(abs_diff(n, -1))": 13,
+    "add_sat(c[i], (char)125) + mad_sat(n, n, -1)": 175,
+    "hadd(n, 2) + mul24(n, n) + upsample(c[i], (uchar)1)": 822,
+    "bitselect(n, 8, 12) + any(c[i]) + all(-c[i]) + isnan(nan(0u))": 13,
 }
 MACROS = """\
 #define TWICE(function) (function(n, c[i]) + function(c[i], n))
@@ -59,22 +63,53 @@ def test_calls_of_several_types(device):
     assert dict(zip(CALLS, y.tolist(), strict=True)) == CALLS
 
 
+ATOMIC_CALLS = {  # of cells that are 0
+    "int": ["atomic_add(p, (char)3)", "atom_sub(p, 1ul)", "atomic_min(p, -5)", "atomic_cmpxchg(p, true, 9)"],
+    "uint": ["atomic_inc(p)", "atom_dec(p)", "atomic_max(p, 7l)", "atomic_xor(p, n)"],
+    "long": ["atomic_add(p, n)", "atom_xchg(p, n + 1l)", "atomic_cmpxchg(p, 0, n)", "atomic_dec(p)"],
+    "ulong": ["atomic_xchg(p, 1ul << 40)", "atomic_or(p, 6)", "atom_add(p, n)", "atomic_and(p, n)"],
+    "float": ["atomic_xchg(p, 1.5f)", "atom_xchg(p, n)"],
+}
+RESULTS = {"int": [3, -1, -5, 0], "uint": [1, 2**32 - 1, 7, 7], "long": [7, 8, 7, -1]}
+TYPES = {"int": "int32", "uint": "uint32", "long": "int64", "ulong": "uint64", "float": "float32"}
+RESULTS |= {"ulong": [1 << 40, 6, 7, 0], "float": [1.5, 7]}
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=str)
+@pytest.mark.parametrize("type", ATOMIC_CALLS)
+def test_the_pointer_of_an_atomic_has_the_type(device, type):
+    rows = "".join(f"    {{ volatile global {type} *p = a + {k}; {call}; }}\n"
+                   for k, call in enumerate(ATOMIC_CALLS[type]))  # fmt: skip
+    size = f"    a[{len(RESULTS[type])}] = sizeof({ATOMIC_CALLS[type][0].replace('(p', '(a')});\n"
+    program = usmpy.Program(f"kernel void f(global {type} *a, int n)\n{{\n{rows}{size}}}\n", device=device)
+    a = usmpy.zeros(5, dtype=TYPES[type], device=device)
+    program.f[usmpy.Range(1)](a, 7)
+    assert a.tolist()[: len(RESULTS[type]) + 1] == [*RESULTS[type], a.itemsize]
+
+
 @pytest.mark.parametrize("device", DEVICES, ids=str)
 @pytest.mark.parametrize(
-    "call", ["pown(x[i], 2.5f)", "rootn(n, x[i])", "ldexp(x[i], 2.0)", "fmax(x[i], x)", "max(n, c)"]
+    "call",
+    [
+        *("pown(x[i], 2.5f)", "rootn(n, x[i])", "ldexp(x[i], 2.0)", "fmax(x[i], x)", "max(n, c)"),
+        *("abs(x[i])", "hadd(n, c[i])", "mul24(c[i], c[i])", "upsample(n, n)", "nan(0)", "any(3u)"),
+        *("atomic_add(x, 1.5f)", "atom_max(x, 1)", "atomic_inc(c)", "atomic_xchg(x, 1.5)"),
+    ],
 )
 def test_refused_at_the_line_of_the_call(device, call):
     with pytest.raises(usmpy.BuildError) as caught:
         usmpy.Program(KERNEL % call, device=device)
     said = str(caught.value)
     assert any(f"{mark}4" in said for mark in (":", "(", "at line ")), said
+    name = call.partition("(")[0]
+    assert name not in EXACT or exactly(name) in said
     if call.startswith(("pown", "rootn", "ldexp")):
         assert f"{call.partition('(')[0]}: the last argument is an integer; write (int)(n)" in said
 
 
 def test_a_program_that_calls_none_has_nothing_in_front():
     assert front("kernel void f(global float *x) { x[0] += 1; }", "-D N=4") == ""
-    assert front("kernel void f(global float *x) { x[0] += add_sat(1, 2); }", "") == ""
+    assert front("kernel void f(global float *x) { x[0] += get_global_id(0); }", "") == ""
 
 
 # What a program defines itself has no macro; what it only calls has one.
@@ -104,6 +139,38 @@ def test_what_a_program_defines_has_no_macro(text):
 @pytest.mark.parametrize("text", OTHERS)
 def test_what_a_program_calls_has_a_macro(text):
     assert "#define mix(" in front(f"{text} mix(a, b, 1)", "")
+
+
+OWN_FUNCTIONS = """\
+struct pair { int first; int min; };
+int abs(int a);
+int add_sat(int a, int b) { return a - b; }
+int mix(int a) { return 2 * a; }
+static int clamp(int a, int b) { return a < b ? a : b; }
+int length(struct pair a) { return a.first + a.min; }
+int popcount(global int *p) { return p[0]; }
+int get_local_id(int d) { return d + 40; }
+float erff(float x) { return x; }
+kernel void sign(global int *x) { x[0] = -1; }
+kernel void f(global int *x, int n)
+{
+    struct pair a = {n, 1};
+    int max = 3;
+    x[0] = abs(n); x[1] = add_sat(n, 1); x[2] = mix(n); x[3] = clamp(n, max); x[4] = length(a);
+    x[5] = popcount(x); x[6] = get_local_id(2); x[7] = erff(n);
+}
+int abs(int a) { return a + 5; }
+"""
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=str)
+def test_functions_of_a_program_may_have_the_names_of_others(device):
+    program = usmpy.Program(OWN_FUNCTIONS, device=device)
+    x = usmpy.zeros(8, dtype="int32", device=device)
+    program.f[usmpy.Range(1)](x, 7)
+    assert x.tolist() == [12, 6, 14, 3, 8, 12, 42, 7]
+    program.sign[usmpy.Range(1)](x)
+    assert x[0].item() == -1
 
 
 def test_options_and_included_files(tmp_path):

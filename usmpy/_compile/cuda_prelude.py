@@ -5,28 +5,21 @@ They are overloads and templates of a namespace around the user's, so the progra
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .portable_builtins import FORMULAS, LIBRARY, TESTS, TYPES
-from .portable_front import COUNT
+from .portable_front import ATOMICS, COUNT, EXACT, exactly
 from .portable_words import no_bool
 
 # Descriptions of kernels' parameters, which csrc/backends/cuda/ptx.c reads.
-FACTS = """\
-template <class T> struct usm_number { enum : unsigned { code = 0 }; };
-#define USM_NUMBER(type, n) template <> struct usm_number<type> { enum : unsigned { code = n }; };
-USM_NUMBER(bool, 1)
-USM_NUMBER(char, 2)
-USM_NUMBER(signed char, 2)
-USM_NUMBER(short, 3)
-USM_NUMBER(int, 4)
-USM_NUMBER(long, 5)
-USM_NUMBER(long long, 5)
-USM_NUMBER(unsigned char, 6)
-USM_NUMBER(unsigned short, 7)
-USM_NUMBER(unsigned int, 8)
-USM_NUMBER(unsigned long, 9)
-USM_NUMBER(unsigned long long, 9)
-USM_NUMBER(float, 11)
-USM_NUMBER(double, 12)
+_CODES = {"bool": 1, "char": 2, "signed char": 2, "short": 3, "int": 4, "long": 5, "long long": 5}
+_CODES |= {"unsigned char": 6, "unsigned short": 7, "unsigned int": 8, "unsigned long": 9}
+_CODES |= {"unsigned long long": 9, "float": 11, "double": 12}
+FACTS = "template <class T> struct usm_number { enum : unsigned { code = 0 }; };\n" + "".join(
+    f"template <> struct usm_number<{type}> {{ enum : unsigned {{ code = {n} }}; }};\n"
+    for type, n in _CODES.items()
+)
+FACTS += """\
 template <class T> struct usm_number<const T> : usm_number<T> {};
 template <class T> struct usm_number<volatile T> : usm_number<T> {};
 template <class T> struct usm_number<const volatile T> : usm_number<T> {};
@@ -137,10 +130,11 @@ template <> struct usm_number<half> { enum : unsigned { code = 10 }; };
 """
 
 _TRAITS = """\
-template <bool b, class T = int> struct usm_if {};
-template <class T> struct usm_if<true, T> { typedef T type; };
+template <bool b, class A, class B> struct usm_choose { typedef A type; };
+template <class A, class B> struct usm_choose<false, A, B> { typedef B type; };
 template <class A, class B> struct usm_is_same { enum : bool { value = false }; };
 template <class A> struct usm_is_same<A, A> { enum : bool { value = true }; };
+template <class T, class... A> constexpr bool usm_is_any = (usm_is_same<T, A>::value || ...);
 template <class T> struct usm_is_real { enum : bool { value = false }; };
 template <> struct usm_is_real<float> { enum : bool { value = true }; };
 template <> struct usm_is_real<double> { enum : bool { value = true }; };
@@ -168,16 +162,10 @@ template <> struct usm_sized<2> { typedef ushort bits; };
 template <> struct usm_sized<4> { typedef uint bits; };
 template <> struct usm_sized<8> { typedef ulong bits; };
 template <class T> using usm_bits_of = typename usm_sized<sizeof(T)>::bits;
-template <class T> struct usm_wide_of { typedef typename usm_if<((T)-1 < (T)1), long>::type type; };
-template <> struct usm_wide_of<uchar> { typedef long type; };
-template <> struct usm_wide_of<ushort> { typedef long type; };
-template <> struct usm_wide_of<uint> { typedef ulong type; };
-template <> struct usm_wide_of<bool> { typedef long type; };
-template <> struct usm_wide_of<long> { typedef usm_int128 type; };
-template <> struct usm_wide_of<ulong> { typedef usm_uint128 type; };
-template <> struct usm_wide_of<long long> { typedef usm_int128 type; };
-template <> struct usm_wide_of<unsigned long long> { typedef usm_uint128 type; };
-template <class T> using usm_wide = typename usm_wide_of<T>::type;
+template <class T, class S, class U> using usm_by_sign = typename usm_choose<((T)-1 < (T)1), S, U>::type;
+template <class T> using usm_wide = typename usm_choose<sizeof(T) == 8,
+    usm_by_sign<T, usm_int128, usm_uint128>,
+    typename usm_choose<sizeof(T) == 4, usm_by_sign<T, long, ulong>, long>::type>::type;
 template <class T> USM_F T usm_smooth(T r)
 {
     r = r < 0 ? 0 : r > 1 ? 1 : r;
@@ -328,13 +316,13 @@ template <class A, class B, class P> USM_F usm_real<A, B> remquo(A a, B b, P *p)
     usm_real<usm_real<A, B>, float> x = (usm_real<A, B>)a, y = (usm_real<A, B>)b;
     return sizeof x == 8 ? ::remquo(x, y, p) : ::remquof(x, y, p);
 }
-USM_F float nan(uint bits) { return __uint_as_float(bits | 0x7fc00000); }
-USM_F double nan(ulong bits) { return __longlong_as_double(bits | 0x7ff8000000000000); }
+USM_F float usm_nan(uint bits) { return __uint_as_float(bits | 0x7fc00000); }
+USM_F double usm_nan(ulong bits) { return __longlong_as_double(bits | 0x7ff8000000000000); }
 """
 
 _INTEGERS = """\
-template <class T> USM_F int any(T x) { return x < 0; }
-template <class T> USM_F int all(T x) { return x < 0; }
+template <class T> USM_F int usm_any(T x) { return x < 0; }
+template <class T> USM_F int usm_all(T x) { return x < 0; }
 template <class T> USM_F T usm_max(T x, T y) { return x < y ? y : x; }
 template <class T> USM_F T usm_min(T x, T y) { return y < x ? y : x; }
 template <class A, class B> USM_F typename usm_common<A, B>::type max(A x, B y)
@@ -368,20 +356,19 @@ template <class T> USM_F usm_bits_of<T> usm_to_bits(T x)
     memcpy(&bits, &x, sizeof x);
     return bits;
 }
-template <class A, class B, class C> USM_F A bitselect(A x, B y, C z)
+template <class T> USM_F T usm_bitselect(T x, T y, T z)
 {
-    usm_bits_of<A> a = usm_to_bits(x), b = usm_to_bits((A)y), c = usm_to_bits((A)z);
-    return usm_from_bits<A>((a & ~c) | (b & c));
+    usm_bits_of<T> a = usm_to_bits(x), b = usm_to_bits(y), c = usm_to_bits(z);
+    return usm_from_bits<T>((a & ~c) | (b & c));
 }
-template <class T> USM_F usm_bits_of<T> abs(T x)
+template <class T> USM_F usm_bits_of<T> usm_abs(T x)
 {
     typedef usm_bits_of<T> U;
     return x < 0 ? (U)(0 - (U)x) : (U)x;
 }
-template <class T, class B> USM_F usm_bits_of<T> abs_diff(T x, B b)
+template <class T> USM_F usm_bits_of<T> usm_abs_diff(T x, T y)
 {
     typedef usm_bits_of<T> U;
-    T y = (T)b;
     return x < y ? (U)((U)y - (U)x) : (U)((U)x - (U)y);
 }
 template <class T> USM_F T usm_clip(usm_int128 x)
@@ -389,29 +376,20 @@ template <class T> USM_F T usm_clip(usm_int128 x)
     usm_int128 most = usm_most<T>(), least = usm_least<T>();
     return x > most ? usm_most<T>() : x < least ? usm_least<T>() : (T)x;
 }
-template <class T, class B> USM_F T add_sat(T x, B y) { return usm_clip<T>((usm_int128)x + (T)y); }
-template <class T, class B> USM_F T sub_sat(T x, B y) { return usm_clip<T>((usm_int128)x - (T)y); }
-template <class T, class B> USM_F T hadd(T x, B b)
+template <class T> USM_F T usm_add_sat(T x, T y) { return usm_clip<T>((usm_int128)x + y); }
+template <class T> USM_F T usm_sub_sat(T x, T y) { return usm_clip<T>((usm_int128)x - y); }
+template <class T> USM_F T usm_hadd(T x, T y) { return (T)((x & y) + ((x ^ y) >> 1)); }
+template <class T> USM_F T usm_rhadd(T x, T y) { return (T)((x | y) - ((x ^ y) >> 1)); }
+template <class T> USM_F T usm_mul_hi(T x, T y)
 {
-    T y = (T)b;
-    return (T)((x & y) + ((x ^ y) >> 1));
+    return (T)(((usm_wide<T>)x * (usm_wide<T>)y) >> (8 * sizeof(T)));
 }
-template <class T, class B> USM_F T rhadd(T x, B b)
+template <class T> USM_F T usm_mad_hi(T x, T y, T z)
 {
-    T y = (T)b;
-    return (T)((x | y) - ((x ^ y) >> 1));
+    return (T)((usm_bits_of<T>)usm_mul_hi(x, y) + (usm_bits_of<T>)z);
 }
-template <class T, class B> USM_F T mul_hi(T x, B y)
+template <class T> USM_F T usm_mad_sat(T x, T y, T z)
 {
-    return (T)(((usm_wide<T>)x * (usm_wide<T>)(T)y) >> (8 * sizeof(T)));
-}
-template <class T, class B, class C> USM_F T mad_hi(T x, B y, C z)
-{
-    return (T)((usm_bits_of<T>)mul_hi(x, y) + (usm_bits_of<T>)(T)z);
-}
-template <class T, class B, class C> USM_F T mad_sat(T x, B b, C c)
-{
-    T y = (T)b, z = (T)c;
     usm_wide<T> product = (usm_wide<T>)x * (usm_wide<T>)y, sum = product + (usm_wide<T>)z;
     if (!usm_signed<T>() && sum < product) {
         return usm_most<T>();
@@ -428,19 +406,19 @@ template <class A, class B> USM_F typename usm_common<A>::type rotate(A a, B b)
     int n = (int)(b | 0) & (8 * (int)sizeof x - 1);
     return (decltype(x))(U)((U)((U)x << n) | (U)((U)x >> (-n & (8 * (int)sizeof x - 1))));
 }
-template <class T> USM_F T clz(T x)
+template <class T> USM_F T usm_clz(T x)
 {
     return (T)(__clzll((long long)(ulong)(usm_bits_of<T>)x) - (64 - 8 * (int)sizeof(T)));
 }
-template <class T> USM_F T ctz(T x)
+template <class T> USM_F T usm_ctz(T x)
 {
     return (T)(x ? __ffsll((long long)(ulong)(usm_bits_of<T>)x) - 1 : 8 * (int)sizeof(T));
 }
-template <class T> USM_F T popcount(T x) { return (T)__popcll((ulong)(usm_bits_of<T>)x); }
-template <class T, class B> USM_F T mul24(T x, B y) { return (T)(x * (T)y); }
-template <class T, class B, class C> USM_F T mad24(T x, B y, C z) { return (T)(x * (T)y + (T)z); }
+template <class T> USM_F T usm_popcount(T x) { return (T)__popcll((ulong)(usm_bits_of<T>)x); }
+template <class T> USM_F T usm_mul24(T x, T y) { return x * y; }
+template <class T> USM_F T usm_mad24(T x, T y, T z) { return x * y + z; }
 #define USM_UPSAMPLE(narrow, low, wide) \\
-    USM_F wide upsample(narrow x, low y) { return (wide)((ulong)x << 8 * sizeof(narrow) | y); }
+    USM_F wide usm_upsample(narrow x, low y) { return (wide)((ulong)x << 8 * sizeof(narrow) | y); }
 USM_UPSAMPLE(char, uchar, short)
 USM_UPSAMPLE(uchar, uchar, ushort)
 USM_UPSAMPLE(short, ushort, int)
@@ -448,6 +426,32 @@ USM_UPSAMPLE(ushort, ushort, uint)
 USM_UPSAMPLE(int, uint, long)
 USM_UPSAMPLE(uint, uint, ulong)
 """
+
+
+def _exact(names: Iterable[str]) -> str:
+    """Functions whose arguments have one type."""
+    lines = []
+    for name in names:
+        letters = "xyz"[: COUNT[name]]
+        test, pointer, given = f"usm_is_any<X, {', '.join(EXACT[name].split())}>", "", letters
+        others = ["usm_is_same<{0}, X>::value"]
+        if name == "upsample":
+            others = ["usm_is_same<{0}, usm_bits_of<X>>::value"]
+        elif name in ATOMICS:
+            pointer, given = "volatile X *", ["x", *(f"(X){v}" for v in letters[1:])]
+            others = ["usm_is_any<{0}, bool, char, uchar, short, ushort, int, uint, long, ulong>"]
+            others += ["usm_is_same<{0}, X>::value && usm_is_real<{0}>::value"] * name.endswith("_xchg")
+        for v in letters[1:]:
+            test += f" && ({' || '.join(others).format(v.upper())})"
+        lines.append(
+            f"template <{', '.join(f'class {v.upper()}' for v in letters)}> USM_F auto {name}"
+            f"({pointer or 'X '}x{''.join(f', {v.upper()} {v}' for v in letters[1:])}) "
+            f'{{ static_assert({test}, "{name}: {exactly(name)}"); if constexpr ({test}) '
+            f"{{ return usm_{name.removeprefix('atomic_').removeprefix('atom_')}({', '.join(given)}); }} "
+            "else { return x; } }\n"
+        )
+    return "".join(lines)
+
 
 _CONVERSIONS = """\
 enum usm_rounding { usm_rtz, usm_rte, usm_rtp, usm_rtn };
@@ -516,77 +520,56 @@ typedef ulong atomic_ulong, atomic_size_t, atomic_uintptr_t;
 typedef float atomic_float;
 typedef double atomic_double;
 enum memory_order {
-    memory_order_relaxed,
-    memory_order_acquire,
-    memory_order_release,
-    memory_order_acq_rel,
+    memory_order_relaxed, memory_order_acquire, memory_order_release, memory_order_acq_rel,
     memory_order_seq_cst
 };
 enum memory_scope {
-    memory_scope_work_item,
-    memory_scope_sub_group,
-    memory_scope_work_group,
-    memory_scope_device,
-    memory_scope_all_svm_devices,
-    memory_scope_all_devices
+    memory_scope_work_item, memory_scope_sub_group, memory_scope_work_group, memory_scope_device,
+    memory_scope_all_svm_devices, memory_scope_all_devices
 };
 /* As CUDA's functions know them. */
 template <int bytes> struct usm_word;
 template <> struct usm_word<4> { typedef unsigned int type; };
 template <> struct usm_word<8> { typedef unsigned long long type; };
-template <class T> struct usm_whole { typedef typename usm_word<sizeof(T)>::type type; };
-template <> struct usm_whole<int> { typedef int type; };
-template <> struct usm_whole<long> { typedef long long type; };
-template <> struct usm_whole<long long> { typedef long long type; };
-template <class T> USM_F typename usm_word<sizeof(T)>::type usm_to_word(T x)
+template <class T> using usm_whole =
+    typename usm_choose<sizeof(T) == 4, usm_by_sign<T, int, uint>,
+    usm_by_sign<T, long long, usm_word<8>::type>>::type;
+template <class T> using usm_word_of = typename usm_word<sizeof(T)>::type;
+template <class T> USM_F usm_word_of<T> usm_to_word(T x) { return (usm_word_of<T>)usm_to_bits(x); }
+template <class T> USM_F T usm_from_word(usm_word_of<T> x) { return usm_from_bits<T>((usm_bits_of<T>)x); }
+template <class T> USM_F T usm_xchg(volatile T *p, T v)
 {
-    return (typename usm_word<sizeof(T)>::type)usm_to_bits(x);
+    return usm_from_word<T>(::atomicExch((usm_word_of<T> *)p, usm_to_word(v)));
 }
-template <class T> USM_F T usm_from_word(typename usm_word<sizeof(T)>::type x)
+template <class T> USM_F T usm_cmpxchg(volatile T *p, T c, T v)
 {
-    return usm_from_bits<T>((usm_bits_of<T>)x);
-}
-template <class T> USM_F T usm_swap(volatile T *p, T v)
-{
-    typedef typename usm_word<sizeof(T)>::type W;
-    return usm_from_word<T>(::atomicExch((W *)p, usm_to_word(v)));
-}
-template <class T> USM_F T usm_swap_if(volatile T *p, T c, T v)
-{
-    typedef typename usm_word<sizeof(T)>::type W;
-    return usm_from_word<T>(::atomicCAS((W *)p, usm_to_word(c), usm_to_word(v)));
+    return usm_from_word<T>(::atomicCAS((usm_word_of<T> *)p, usm_to_word(c), usm_to_word(v)));
 }
 template <class T, class F> USM_F T usm_update(volatile T *p, T v, F f)
 {
     T old = *p, seen;
-    while (usm_to_bits(seen = usm_swap_if(p, old, f(old, v))) != usm_to_bits(old)) {
+    while (usm_to_bits(seen = usm_cmpxchg(p, old, f(old, v))) != usm_to_bits(old)) {
         old = seen;
     }
     return old;
 }
-template <class T> USM_F T usm_add(volatile T *p, T v)
-{
-    if constexpr (usm_is_real<T>::value) {
-        return usm_update(p, v, [](T a, T b) { return a + b; });
-    } else {
-        typedef typename usm_word<sizeof(T)>::type W;
-        return (T)::atomicAdd((W *)p, (W)v);
+#define USM_SUM(name, sign) \\
+    template <class T> USM_F T usm_##name(volatile T *p, T v) \\
+    { \\
+        if constexpr (usm_is_real<T>::value) { \\
+            return usm_update(p, v, [](T a, T b) { return a sign b; }); \\
+        } else { \\
+            return (T)::atomicAdd((usm_word_of<T> *)p, 0 sign (usm_word_of<T>)v); \\
+        } \\
     }
-}
-template <class T> USM_F T usm_sub(volatile T *p, T v)
-{
-    if constexpr (usm_is_real<T>::value) {
-        return usm_update(p, v, [](T a, T b) { return a - b; });
-    } else {
-        typedef typename usm_word<sizeof(T)>::type W;
-        return (T)::atomicAdd((W *)p, (W)0 - (W)v);
-    }
-}
+USM_SUM(add, +)
+USM_SUM(sub, -)
+template <class T> USM_F T usm_inc(volatile T *p) { return usm_add(p, (T)1); }
+template <class T> USM_F T usm_dec(volatile T *p) { return usm_sub(p, (T)1); }
 #define USM_BITWISE(name, function) \\
     template <class T> USM_F T usm_##name(volatile T *p, T v) \\
     { \\
-        typedef typename usm_word<sizeof(T)>::type W; \\
-        return (T)::function((W *)p, (W)v); \\
+        return (T)::function((usm_word_of<T> *)p, (usm_word_of<T>)v); \\
     }
 USM_BITWISE(and, atomicAnd)
 USM_BITWISE(or, atomicOr)
@@ -597,8 +580,7 @@ USM_BITWISE(xor, atomicXor)
         if constexpr (usm_is_real<T>::value) { \\
             return usm_update(p, v, [](T a, T b) { return b sign a ? b : a; }); \\
         } else { \\
-            typedef typename usm_whole<T>::type W; \\
-            return (T)::function((W *)p, (W)v); \\
+            return (T)::function((usm_whole<T> *)p, (usm_whole<T>)v); \\
         } \\
     }
 USM_EXTREME(min, atomicMin, <)
@@ -615,107 +597,46 @@ struct usm_ordered {
         }
     }
 };
-template <class T> USM_F void atomic_init(volatile T *p, T v) { *p = v; }
-template <class T, class V> USM_F void atomic_init(volatile T *p, V v) { *p = (T)v; }
-template <class T> USM_F T atomic_load_explicit(const volatile T *p, int order, int = 0)
-{
-    usm_ordered ordered(order);
-    return *p;
-}
-template <class T> USM_F T atomic_load(const volatile T *p)
-{
-    return atomic_load_explicit(p, memory_order_seq_cst);
-}
-template <class T, class V> USM_F void atomic_store_explicit(volatile T *p, V v, int order, int = 0)
-{
-    usm_ordered ordered(order);
-    (void)usm_swap(p, (T)v);
-}
-template <class T, class V> USM_F void atomic_store(volatile T *p, V v)
-{
-    atomic_store_explicit(p, v, memory_order_seq_cst);
-}
-template <class T, class V> USM_F T atomic_exchange_explicit(volatile T *p, V v, int order, int = 0)
-{
-    usm_ordered ordered(order);
-    return usm_swap(p, (T)v);
-}
-template <class T, class V> USM_F T atomic_exchange(volatile T *p, V v)
-{
-    return atomic_exchange_explicit(p, v, memory_order_seq_cst);
-}
-#define USM_COMPARE(strength) \\
-    template <class T, class V> \\
-    USM_F bool atomic_compare_exchange_##strength##_explicit( \\
-        volatile T *p, T *c, V v, int order, int = 0, int = 0) \\
-    { \\
-        usm_ordered ordered(order); \\
-        T wanted = *c, old = usm_swap_if(p, wanted, (T)v); \\
-        *c = old; \\
-        return usm_to_bits(old) == usm_to_bits(wanted); \\
-    } \\
-    template <class T, class V> USM_F bool atomic_compare_exchange_##strength(volatile T *p, T *c, V v) \\
-    { \\
-        return atomic_compare_exchange_##strength##_explicit(p, c, v, memory_order_seq_cst); \\
-    }
-USM_COMPARE(strong)
-USM_COMPARE(weak)
-#define USM_FETCH(name) \\
-    template <class T, class V> \\
-    USM_F T atomic_fetch_##name##_explicit(volatile T *p, V v, int order, int = 0) \\
-    { \\
-        usm_ordered ordered(order); \\
-        return usm_##name(p, (T)v); \\
-    } \\
-    template <class T, class V> USM_F T atomic_fetch_##name(volatile T *p, V v) \\
-    { \\
-        return atomic_fetch_##name##_explicit(p, v, memory_order_seq_cst); \\
-    }
-USM_FETCH(add)
-USM_FETCH(sub)
-USM_FETCH(or)
-USM_FETCH(xor)
-USM_FETCH(and)
-USM_FETCH(min)
-USM_FETCH(max)
-USM_F bool atomic_flag_test_and_set(volatile int *p) { return atomic_exchange(p, 1); }
-USM_F bool atomic_flag_test_and_set_explicit(volatile int *p, int order, int = 0)
-{
-    return atomic_exchange_explicit(p, 1, order);
-}
-USM_F void atomic_flag_clear(volatile int *p) { atomic_store(p, 0); }
-USM_F void atomic_flag_clear_explicit(volatile int *p, int order, int = 0)
-{
-    atomic_store_explicit(p, 0, order);
-}
 """
 
 
-def _atomics() -> str:
-    """Those of OpenCL 1, under both of their names."""
+def _ordered() -> str:
+    """Atomics of OpenCL C 2, without and with an order."""
+    compare = "T wanted = *c, old = usm_cmpxchg(p, wanted, (T)v); *c = old; "
+    compare += "return usm_to_bits(old) == usm_to_bits(wanted);"
+    functions = {
+        "void init": ("volatile T *p, V v", "*p = (T)v;"),
+        "T load": ("const volatile T *p", "return *p;"),
+        "void store": ("volatile T *p, V v", "(void)usm_xchg(p, (T)v);"),
+        "T exchange": ("volatile T *p, V v", "return usm_xchg(p, (T)v);"),
+        "bool compare_exchange_strong": ("volatile T *p, T *c, V v", compare),
+        "bool compare_exchange_weak": ("volatile T *p, T *c, V v", compare),
+        "bool flag_test_and_set": ("volatile int *p", "return usm_xchg(p, 1);"),
+        "void flag_clear": ("volatile int *p", "(void)usm_xchg(p, 0);"),
+    }
+    for name in ("add", "sub", "or", "xor", "and", "min", "max"):
+        functions[f"T fetch_{name}"] = ("volatile T *p, V v", f"return usm_{name}(p, (T)v);")
     lines = []
-    for prefix in ("atomic_", "atom_"):
-        for name in ("add", "sub", "and", "or", "xor", "min", "max"):
+    for head, (parameters, body) in functions.items():
+        result, name = head.split()
+        classes = ", ".join(f"class {T}" for T in "TV" if f"{T} " in parameters)
+        template = f"template <{classes}> " if classes else ""
+        for suffix, more, order in (
+            ("", "", "memory_order_seq_cst"),
+            ("_explicit", ", int order, int = 0, int = 0", "order"),
+        ):
             lines.append(
-                f"template <class T, class V> USM_F T {prefix}{name}(volatile T *p, V v) "
-                f"{{ return usm_{name}(p, (T)v); }}"
+                f"{template}USM_F {result} atomic_{name}{suffix}({parameters}{more}) "
+                f"{{ usm_ordered ordered({order}); {body} }}\n"
             )
-        lines.append(f"template <class T> USM_F T {prefix}inc(volatile T *p) {{ return usm_add(p, (T)1); }}")
-        lines.append(f"template <class T> USM_F T {prefix}dec(volatile T *p) {{ return usm_sub(p, (T)1); }}")
-        lines.append(
-            f"template <class T, class V> USM_F T {prefix}xchg(volatile T *p, V v) "
-            "{ return usm_swap(p, (T)v); }"
-        )
-        lines.append(
-            f"template <class T, class C, class V> USM_F T {prefix}cmpxchg(volatile T *p, C c, V v) "
-            "{ return usm_swap_if(p, (T)c, (T)v); }"
-        )
-    return "\n".join(lines) + "\n"
+    return "".join(lines)
 
 
 def text(names: set[str]) -> str:
     """The parts of the prelude that a program with these names needs."""
-    parts = [_HEAD, FACTS, _HALF, _TRAITS, _PLACES, _reals(), _MIXED, _INTEGERS, _CONVERSIONS, _conversions()]
+    exact = _exact(name for name in EXACT if name not in ATOMICS)
+    parts = [_HEAD, FACTS, _HALF, _TRAITS, _PLACES, _reals(), _MIXED, _INTEGERS, exact, _CONVERSIONS]
+    parts.append(_conversions())
     if any(name.startswith(("atom", "memory_")) for name in names):
-        parts += [_ATOMICS, _atomics()]
+        parts += [_ATOMICS, _ordered(), _exact(ATOMICS)]
     return "".join(parts)

@@ -218,8 +218,7 @@ def _portable_error(
     """The compiler's messages about the user's own text, with columns and macros."""
     from . import portable
 
-    # C has no numbers of half precision: of the same length, so that columns stay.
-    plain = re.sub(r"(?<![\w.])(\.?\d(?:[eEpP][+-]|[\w.])*)[hH](?![\w.])", r"\1f", source)
+    plain = re.sub(r"(?<![\w.])(\.?\d(?:[eEpP][+-]|[\w.])*)[hH](?![\w.])", r"\1f16", source)
     check = portable.for_messages(text) + constants + _marker(name) + plain + "\n"
     flags = ["-fsyntax-only", "-std=gnu11", *_PORTABLE, "-fdiagnostics-color=never", *options.compiler]
     done = _run([*compiler.command, *flags, "-x", "c", "-"], check)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from .portable_front import COUNT, SAME, definition
+from .portable_front import COUNT, EXACT, SAME, definition
 from .portable_words import no_bool
 
 # Before everything.
@@ -31,6 +31,7 @@ typedef _Float16 half;
 #else
 #define USM_HALF(x)
 #endif
+#define USM_DOUBLE(x) double : (x),
 struct usm_item {
     size_t g0, g1, g2, l0, l1, l2, w0, w1, w2, gn0, gn1, gn2, ln0, ln1, ln2;
     struct usm_fibers *fibers;
@@ -195,14 +196,15 @@ _real(
 _real("sincos", f"({{ *usm_y = {_libm('cos', 'usm_x')}; {_libm('sin', 'usm_x')}; }})")
 _real("lgamma_r", _libm("lgamma_r", "usm_x", "usm_y").replace("_rf", "f_r"))
 _real("remquo", _libm("remquo", "usm_x", "usm_y", "usm_z"))
-_define(
-    "nan(x)",
-    "({ __auto_type usm_x = (x); union { __typeof__(usm_x) usm_i; __typeof__(_Generic(usm_x, ulong : 0.0, "
-    "long : 0.0, ushort : (_Float16)0, default : 0.0f)) usm_f; } usm_u = { .usm_f = "
-    '__builtin_nanf("") }; usm_u.usm_i |= usm_x; usm_u.usm_f; })',
+_NAN = "__typeof__(_Generic(usm_x, ulong : 0.0, default : 0.0f))"
+_real(
+    "nan",
+    f'({{ union {{ usm_t usm_i; {_NAN} usm_f; }} usm_u = {{ .usm_f = __builtin_nanf("") }}; '
+    "usm_u.usm_i |= usm_x; usm_u.usm_f; })",
+    _NAN,
 )
-_define("any(x)", "((x) < 0)")
-_define("all(x)", "((x) < 0)")
+_real("any", "usm_x < 0", "int")
+_real("all", "usm_x < 0", "int")
 
 # Any arithmetic type.
 
@@ -221,74 +223,63 @@ _real(
     f"{_less('usm_z', 'usm_r')} ? usm_z : usm_r; }})",
 )
 _real("select", "usm_z ? usm_y : usm_x")
-_define(
-    "bitselect(x, y, z)",
-    "({ __auto_type usm_a = (x); union usm_u { __typeof__(usm_a) usm_v; "
-    "__typeof__(_Generic(usm_a, float : 0u, double : 0ul, default : usm_a)) usm_i; } "
-    "usm_x = { usm_a }, usm_y = { (y) }, usm_z = { (z) }; "
-    "usm_x.usm_i = (usm_x.usm_i & ~usm_z.usm_i) | (usm_y.usm_i & usm_z.usm_i); usm_x.usm_v; })",
+_real(
+    "bitselect",
+    "({ union usm_u { usm_t usm_v; __typeof__(_Generic(usm_x, float : 0u, double : 0ul, USM_HALF((ushort)0) "
+    "default : usm_x)) usm_i; } usm_a = { usm_x }, usm_b = { usm_y }, usm_c = { usm_z }; "
+    "usm_a.usm_i = (usm_a.usm_i & ~usm_c.usm_i) | (usm_b.usm_i & usm_c.usm_i); usm_a.usm_v; })",
 )
 
 
-# Integers: usm_x is the first argument, of type usm_t; the others are converted to it.
-def _integer(name: str, args: str, body: str) -> None:
-    names = args.split(", ")
-    rest = " ".join(f"usm_t usm_{v} = (usm_t)({arg});" for v, arg in zip("yz", names[1:], strict=False))
-    _define(
-        f"{name}({args})",
-        f"({{ __auto_type usm_x = ({names[0]}); typedef __typeof__(usm_x) usm_t; "
-        f"typedef USM_UNSIGNED(usm_x) usm_u; {rest} {body}; }})",
-    )
+# Integers of type usm_t, whose unsigned type is usm_u.
+def _integer(name: str, body: str, type: str = "usm_t") -> None:
+    _real(name, f"({{ typedef USM_UNSIGNED(usm_x) usm_u; {body}; }})", type)
 
 
-_integer("abs", "x", "(usm_u)(usm_x < 0 ? -(usm_u)usm_x : (usm_u)usm_x)")
+_integer("abs", "usm_x < 0 ? -(usm_u)usm_x : (usm_u)usm_x", "USM_UNSIGNED(usm_x)")
 _MINUS = "(usm_u)usm_x - (usm_u)usm_y"
-_integer("abs_diff", "x, y", f"(usm_u)(usm_x < usm_y ? -({_MINUS}) : {_MINUS})")
+_integer("abs_diff", f"usm_x < usm_y ? -({_MINUS}) : {_MINUS}", "USM_UNSIGNED(usm_x)")
 _END = "usm_x < 0 ? USM_LEAST(usm_t) : USM_MOST(usm_t)"
-_integer("add_sat", "x, y", f"usm_t usm_r; __builtin_add_overflow(usm_x, usm_y, &usm_r) ? ({_END}) : usm_r")
+_integer("add_sat", f"usm_t usm_r; __builtin_add_overflow(usm_x, usm_y, &usm_r) ? ({_END}) : usm_r")
 _integer(
     "sub_sat",
-    "x, y",
     "usm_t usm_r; __builtin_sub_overflow(usm_x, usm_y, &usm_r) ? "
     f"(USM_SIGNED(usm_t) ? ({_END}) : (usm_t)0) : usm_r",
 )
-_integer("hadd", "x, y", "(usm_t)((usm_x & usm_y) + ((usm_x ^ usm_y) >> 1))")
-_integer("rhadd", "x, y", "(usm_t)((usm_x | usm_y) - ((usm_x ^ usm_y) >> 1))")
+_integer("hadd", "(usm_x & usm_y) + ((usm_x ^ usm_y) >> 1)")
+_integer("rhadd", "(usm_x | usm_y) - ((usm_x ^ usm_y) >> 1)")
 _HIGH = "(usm_t)(((USM_WIDE(usm_x))usm_x * (USM_WIDE(usm_x))usm_y) >> USM_BITS(usm_t))"
-_integer("mul_hi", "x, y", _HIGH)
-_integer("mad_hi", "x, y, z", f"(usm_t)((usm_u){_HIGH} + (usm_u)usm_z)")
+_integer("mul_hi", _HIGH)
+_integer("mad_hi", f"(usm_u){_HIGH} + (usm_u)usm_z")
 _integer(
     "mad_sat",
-    "x, y, z",
     "usm_t usm_r; USM_WIDE(usm_x) usm_w; int usm_o = __builtin_mul_overflow((USM_WIDE(usm_x))usm_x, "
     "(USM_WIDE(usm_x))usm_y, &usm_w); usm_o |= __builtin_add_overflow(usm_w, usm_z, &usm_w); "
     "usm_r = (usm_t)usm_w; usm_o || usm_r != usm_w ? "
     "(usm_w < 0 ? USM_LEAST(usm_t) : USM_MOST(usm_t)) : usm_r",
 )
 _SHIFT = "usm_y & (USM_BITS(usm_t) - 1)"
-_real(
+_integer(
     "rotate",
-    f"({{ typedef USM_UNSIGNED(usm_x) usm_u; (usm_u)((usm_u)usm_x << ({_SHIFT})) | "
-    f"(usm_u)usm_x >> ({_SHIFT.replace('usm_y', '-usm_y')}); }})",
+    f"(usm_u)((usm_u)usm_x << ({_SHIFT})) | (usm_u)usm_x >> ({_SHIFT.replace('usm_y', '-usm_y')})",
 )
 # What is left is in C's library, and in CUDA's.
-LIBRARY = [name for name in COUNT if name not in BUILTINS]
+LIBRARY = [name for name in COUNT if name not in BUILTINS and name not in EXACT]
 for _name in LIBRARY:
     _real(_name, _in_c(f"{_name}({', '.join('xyz'[: COUNT[_name]])})"))
 _integer(
     "clz",
-    "x",
-    "(usm_t)(usm_x ? __builtin_clzl((ulong)(usm_u)usm_x) - (64 - USM_BITS(usm_t)) : USM_BITS(usm_t))",
+    "(usm_x ? __builtin_clzl((ulong)(usm_u)usm_x) - (64 - USM_BITS(usm_t)) : USM_BITS(usm_t))",
 )
-_integer("ctz", "x", "(usm_t)(usm_x ? __builtin_ctzl((ulong)(usm_u)usm_x) : USM_BITS(usm_t))")
-_integer("popcount", "x", "(usm_t)__builtin_popcountl((ulong)(usm_u)usm_x)")
-_integer("mul24", "x, y", "(usm_t)(usm_x * usm_y)")
-_integer("mad24", "x, y, z", "(usm_t)(usm_x * usm_y + usm_z)")
-_define(
-    "upsample(x, y)",
-    "({ __auto_type usm_x = (x); USM_UNSIGNED(usm_x) usm_y = (y); typedef __typeof__(_Generic(usm_x, char : "
-    "(short)0, signed char : (short)0, uchar : (ushort)0, short : 0, ushort : 0u, int : 0l, uint : 0ul)) "
-    "usm_t; (usm_t)(((ulong)usm_x << USM_BITS(usm_x)) | usm_y); })",
+_integer("ctz", "usm_x ? __builtin_ctzl((ulong)(usm_u)usm_x) : USM_BITS(usm_t)")
+_integer("popcount", "__builtin_popcountl((ulong)(usm_u)usm_x)")
+_integer("mul24", "usm_x * usm_y")
+_integer("mad24", "usm_x * usm_y + usm_z")
+_real(
+    "upsample",
+    "((ulong)usm_x << USM_BITS(usm_x)) | usm_y",
+    "__typeof__(_Generic(usm_x, char : (short)0, uchar : (ushort)0, short : 0, ushort : 0u, int : 0l, "
+    "default : 0ul))",
 )
 
 _REALS = ("float", "double", "half")
@@ -343,18 +334,14 @@ _ORDER = "__ATOMIC_SEQ_CST"
 _MIN, _MAX = "usm_v < usm_old ? usm_v : usm_old", "usm_old < usm_v ? usm_v : usm_old"
 for _prefix in ("atomic_", "atom_"):
     for _name in ("add", "sub", "and", "or", "xor"):
-        _define(f"{_prefix}{_name}(p, v)", f"__atomic_fetch_{_name}((p), (v), {_ORDER})")
-    _define(f"{_prefix}inc(p)", f"__atomic_fetch_add((p), 1, {_ORDER})")
-    _define(f"{_prefix}dec(p)", f"__atomic_fetch_sub((p), 1, {_ORDER})")
-    _define(f"{_prefix}xchg(p, v)", "USM_EXCHANGE((p), (v))")
-    _define(f"{_prefix}min(p, v)", f"USM_FETCH((p), (v), {_MIN})")
-    _define(f"{_prefix}max(p, v)", f"USM_FETCH((p), (v), {_MAX})")
-    _define(
-        f"{_prefix}cmpxchg(p, c, v)",
-        "({ __auto_type usm_p = (p); __auto_type usm_old = __atomic_load_n(usm_p, __ATOMIC_RELAXED); "
-        "__typeof__(usm_old) usm_c = (c), usm_v = (v); __atomic_compare_exchange_n(usm_p, &usm_c, usm_v, 0, "
-        f"{_ORDER}, {_ORDER}); usm_c; }})",
-    )
+        _real(f"{_prefix}{_name}", f"__atomic_fetch_{_name}(usm_x, usm_y, {_ORDER})")
+    _real(f"{_prefix}inc", f"__atomic_fetch_add(usm_x, 1, {_ORDER})")
+    _real(f"{_prefix}dec", f"__atomic_fetch_sub(usm_x, 1, {_ORDER})")
+    _real(f"{_prefix}xchg", "USM_EXCHANGE(usm_x, usm_y)")
+    _real(f"{_prefix}min", f"USM_FETCH(usm_x, usm_y, {_MIN})")
+    _real(f"{_prefix}max", f"USM_FETCH(usm_x, usm_y, {_MAX})")
+    _compare = f"__atomic_compare_exchange_n(usm_x, &usm_y, usm_z, 0, {_ORDER}, {_ORDER})"
+    _real(f"{_prefix}cmpxchg", f"({{ {_compare}; usm_y; }})")
 for _suffix, _rest in (("", ""), ("_explicit", ", ...")):
     _define(f"atomic_load{_suffix}(p{_rest})", "USM_LOAD(p)")
     _define(f"atomic_store{_suffix}(p, v{_rest})", "((void)USM_EXCHANGE((p), (v)))")
@@ -389,19 +376,12 @@ typedef ptrdiff_t atomic_ptrdiff_t;
 typedef intptr_t atomic_intptr_t;
 typedef uintptr_t atomic_uintptr_t;
 typedef enum {
-    memory_order_relaxed,
-    memory_order_acquire,
-    memory_order_release,
-    memory_order_acq_rel,
+    memory_order_relaxed, memory_order_acquire, memory_order_release, memory_order_acq_rel,
     memory_order_seq_cst
 } memory_order;
 typedef enum {
-    memory_scope_work_item,
-    memory_scope_sub_group,
-    memory_scope_work_group,
-    memory_scope_device,
-    memory_scope_all_svm_devices,
-    memory_scope_all_devices
+    memory_scope_work_item, memory_scope_sub_group, memory_scope_work_group, memory_scope_device,
+    memory_scope_all_svm_devices, memory_scope_all_devices
 } memory_scope;
 /* The type without volatile, also of floats. */
 #define USM_PLAIN(p) __typeof__(_Generic(*(p), int : 0, uint : 0u, long : 0l, ulong : 0ul, \\

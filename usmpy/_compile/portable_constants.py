@@ -55,28 +55,17 @@ _OF_TYPES = {
     "FLT": "6 24 +38 +128 -37 -125 2 0x1.fffffep127f 0x1.0p-126f 0x1.0p-23f",
     "DBL": "15 53 +308 +1024 -307 -1021 2 0x1.fffffffffffffp1023 0x1.0p-1022 0x1.0p-52",
 }
-CONSTANTS += "".join(
-    f"#define {kind}_{name} {value}\n"
-    for kind, values in _OF_TYPES.items()
-    for name, value in zip(_LIMITS.split(), values.split(), strict=True)
-)
+for _kind, _numbers in _OF_TYPES.items():
+    for _name, _number in zip(_LIMITS.split(), _numbers.split(), strict=True):
+        CONSTANTS += f"#define {_kind}_{_name} {_number}\n"
 
-_PI = {
-    "E": "2.718281828459045235360",
-    "LOG2E": "1.442695040888963407360",
-    "LOG10E": "0.434294481903251827651",
-    "LN2": "0.693147180559945309417",
-    "LN10": "2.302585092994045684018",
-    "PI": "3.141592653589793238463",
-    "PI_2": "1.570796326794896619231",
-    "PI_4": "0.785398163397448309616",
-    "1_PI": "0.318309886183790671538",
-    "2_PI": "0.636619772367581343076",
-    "2_SQRTPI": "1.128379167095512573896",
-    "SQRT2": "1.414213562373095048802",
-    "SQRT1_2": "0.707106781186547524401",
-}
-CONSTANTS += "".join(
-    f"#define M_{name} {value}\n#define M_{name}_F {value}f\n#define M_{name}_H {value}h\n"
-    for name, value in _PI.items()
-)
+_NAMES = "E LOG2E LOG10E LN2 LN10 PI PI_2 PI_4 1_PI 2_PI 2_SQRTPI SQRT2 SQRT1_2"
+_NUMBERS = """
+2.718281828459045235360 1.442695040888963407360 0.434294481903251827651 0.693147180559945309417
+2.302585092994045684018 3.141592653589793238463 1.570796326794896619231 0.785398163397448309616
+0.318309886183790671538 0.636619772367581343076 1.128379167095512573896 1.414213562373095048802
+0.707106781186547524401
+"""
+for _name, _number in zip(_NAMES.split(), _NUMBERS.split(), strict=True):
+    for _suffix in ("", "_F", "_H"):
+        CONSTANTS += f"#define M_{_name}{_suffix} {_number}{_suffix[1:].lower()}\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from .included import files
-from .portable_words import no_bool
+from .portable_words import C_FUNCTION, no_bool
 
 # Functions of reals, by their number of arguments. Where all are integers, they become double.
 _ONE = """
@@ -42,9 +42,33 @@ _ORDERED = {"max": 2, "min": 2, "clamp": 3}  # of all types, and of one type nar
 _WITH_INTEGER = dict.fromkeys(("ldexp", "pown", "rootn"), 2)
 _WITH_POINTER = {**dict.fromkeys(("frexp", "fract", "lgamma_r", "modf", "sincos"), 2), "remquo": 3}
 COUNT |= _ORDERED | _WITH_INTEGER | _WITH_POINTER | {"rotate": 2, "select": 3}
+# Whose arguments have one type, and which it may be.
+_INTEGERS = "char uchar short ushort int uint long ulong"
+EXACT: dict[str, str] = {}
+for _count, _names, _types in (
+    (1, "abs clz ctz popcount", _INTEGERS),
+    (1, "all any", "char short int long"),
+    (1, "nan", "uint ulong"),
+    (2, "abs_diff add_sat hadd mul_hi rhadd sub_sat", _INTEGERS),
+    (2, "mul24", "int uint"),
+    (2, "upsample", "char uchar short ushort int uint"),
+    (3, "mad_hi mad_sat", _INTEGERS),
+    (3, "mad24", "int uint"),
+    (3, "bitselect", f"{_INTEGERS} half float double"),
+):
+    COUNT |= dict.fromkeys(_names.split(), _count)
+    EXACT |= dict.fromkeys(_names.split(), _types)
+# Atomics of OpenCL C 1, by both names: the pointer has the type, and values are converted to it.
+_COUNTS = {"inc": 1, "dec": 1, "cmpxchg": 3}
+_COUNTS |= dict.fromkeys(("add", "sub", "and", "or", "xor", "min", "max", "xchg"), 2)
+ATOMICS = {f"{prefix}_{name}": count for prefix in ("atomic", "atom") for name, count in _COUNTS.items()}
+COUNT |= ATOMICS
+EXACT |= {name: "int uint long ulong" + " float" * name.endswith("_xchg") for name in ATOMICS}
 NAMES = frozenset([*COUNT, "as_char", "as_uchar"])
 
 _COMMON = """\
+#define true 1
+#define false 0
 #ifdef cl_khr_fp16
 #define USM_HALF(x) half : (x),
 #else
@@ -52,7 +76,9 @@ _COMMON = """\
 #endif
 #if defined(cl_khr_fp64) || defined(__opencl_c_fp64)
 #define USM_REAL(x) __typeof__(_Generic((x), float : 0.0f, USM_HALF(x) default : (double)0))
+#define USM_DOUBLE(x) double : (x),
 #else
+#define USM_DOUBLE(x)
 #define USM_REAL(x) __typeof__(_Generic((x), USM_HALF(x) default : 0.0f))
 #endif
 """
@@ -65,6 +91,38 @@ SAME = """\
 
 def _checked(test: str, name: str, message: str) -> str:
     return f' _Static_assert({test}, "{name}: {message}");'
+
+
+def exactly(name: str) -> str:
+    """What a call of a function of EXACT must have."""
+    *types, last = EXACT[name].split()
+    one, rest = "the argument has" if COUNT[name] == 1 else "all arguments have", ""
+    if name == "upsample":
+        one, rest = "the first argument has", ", and the second one its unsigned type"
+    elif name in ATOMICS:
+        one, rest = "what the pointer points to has", ", and values are integers" * (COUNT[name] > 1)
+        rest += " or have that type" * name.endswith("_xchg")
+    return f"{one} one of the types {', '.join(types)} and {last}{rest}; write a cast"
+
+
+def _is_one(value: str, types: str, then: str = "1") -> str:
+    cases = "".join(f"{type} : {then.replace('TYPE', type)}, " for type in types.split())
+    cases = cases.replace("half : 1,", "USM_HALF(1)").replace("double : 1,", "USM_DOUBLE(1)")
+    return f"_Generic({value}, {cases}default : 0)"
+
+
+_CELL = "((void)0, *usm_x_)"
+
+
+def _is_exact(name: str) -> str:
+    letters = "yz"[: COUNT[name] - 1]
+    if name == "upsample":
+        return _is_one("usm_x_", EXACT[name], "USM_SAME(usm_y_, uTYPE)").replace("uu", "u")
+    if name in ATOMICS:
+        real = f" | USM_SAME(usm_y_, float) & USM_SAME({_CELL}, float)" * name.endswith("_xchg")
+        values = [f"({_is_one(f'usm_{v}_', f'bool {_INTEGERS}')}{real})" for v in letters]
+        return " & ".join([_is_one(_CELL, EXACT[name]), *values])
+    return " & ".join([_is_one("usm_x_", EXACT[name]), *(f"USM_SAME(usm_x_, usm_{v}_)" for v in letters)])
 
 
 def definition(name: str, body: str) -> str:
@@ -92,11 +150,42 @@ def definition(name: str, body: str) -> str:
             type = "USM_ONE(1, usm_x_, usm_x_ + 0)"
         to = "usm_t" if name == "rotate" else "int" if name != "select" else "long"
         values += f" {to} {last} = ({to})({last}_ | 0);"
+    if name in EXACT:
+        given += _checked(_is_exact(name), name, exactly(name))
+        type, values = "__typeof__(usm_x_)", " ".join(f"__auto_type usm_{v} = usm_{v}_;" for v in letters)
+    if name in ATOMICS:
+        type = f"__typeof__(_Generic({_CELL}, uint : 0u, long : 0l, ulong : 0ul, float : 0.0f, default : 0))"
+        values = " ".join(
+            ["__auto_type usm_x = usm_x_;", *(f"usm_t usm_{v} = usm_{v}_;" for v in letters[1:])]
+        )
     if name == "select":
         given += _checked(
             "USM_SAME(usm_x_, usm_y_)", name, "the first two arguments have one type; write a cast"
         )
-    return f"#define {name}({', '.join(letters)}) ({{ {given} typedef {type} usm_t; {values} {body}; }})\n"
+    typedef = f"typedef {type} usm_t; " if "usm_t" in values + body else ""
+    return f"#define {name}({', '.join(letters)}) ({{ {given} {typedef}{values} {body}; }})\n"
+
+
+# Intel's is wrong for these types.
+_MAD_SAT = """_Generic(usm_x, int : convert_int_sat((long)usm_x * usm_y + usm_z), \
+uint : convert_uint_sat((ulong)usm_x * usm_y + usm_z), long : ({ \
+ulong usm_l = (ulong)usm_x * (ulong)usm_y, usm_s = usm_l + (ulong)usm_z; \
+long usm_h = mul_hi((long)usm_x, (long)usm_y) + (usm_s < usm_l) - (usm_z < 0); \
+usm_h == (long)usm_s >> 63 ? (long)usm_s : usm_h < 0 ? LONG_MIN : LONG_MAX; }), \
+default : usm_mad_sat(usm_x, usm_y, usm_z))"""
+
+
+_LETTERS = ("usm_x", "usm_y", "usm_z")
+# The short name lacks float.
+_SWAPS = "".join(
+    f"#ifdef cl_khr_{needed}_base_atomics\n__attribute__((overloadable)) {type} "
+    f"usm_swap(volatile {space} {type} *usm_x, {type} usm_y)\n"
+    f"{{ return {function}_xchg(usm_x, usm_y); }}\n#endif\n"
+    for space in ("global", "local")
+    for needed in ("global_int32", "int64")
+    for type in (("int", "uint", "float") if needed == "global_int32" else ("long", "ulong"))
+    for function in ["atomic" if type == "float" else "usm_atom"]
+)
 
 
 def _macro(name: str) -> str:
@@ -108,20 +197,36 @@ def _macro(name: str) -> str:
         )
     own = {"dot": "usm_x * usm_y", "length": "fabs(usm_x)", "distance": "fabs(usm_x - usm_y)"}
     own |= {"select": "(usm_t)(usm_z ? usm_y : usm_x)", "normalize": "sign(usm_x)"}  # wrong at Intel for half
-    call = own.get(name) or f"usm_{name}({', '.join(f'usm_{v}' for v in 'xyz'[: COUNT[name]])})"
+    own["mad_sat"] = _MAD_SAT
+    native = name.replace("atomic_", "atom_")  # the short name has all types
+    swaps = _SWAPS * name.endswith("_xchg")
+    call = (
+        own.get(name) or f"{'usm_swap' if swaps else f'usm_{native}'}({', '.join(_LETTERS[: COUNT[name]])})"
+    )
     if name in _FAST:
         call = f"_Generic(usm_x, float : {call}, default : {_FAST[name]})"
-    pocl = f"#ifdef {name}\n#undef {name}\n#define usm_{name} _cl_{name}\n"  # its names are macros
-    return f"{pocl}#else\n#define usm_{name} {name}\n#endif\n{definition(name, call)}"
+    # PoCL's names are macros.
+    found = f"#ifdef {native}\n#undef {native}\n#define usm_{native} _cl_{native}\n"
+    found += f"#else\n#define usm_{native} {native}\n#endif\n"
+    return f"#ifndef usm_{native}\n{found}{swaps}#endif\n#undef {name}\n{definition(name, call)}"
 
 
-def _defined(text: str, names: set[str]) -> set[str]:
-    """The names that a program defines itself, as a function or a macro; from its text, without a parser."""
+# Built-in functions without a macro, and C's; its functions of float have the names with an f.
+_MORE = r"(?:(?:get|convert|as|atomic|vload|vstore|mem)_\w+|barrier|prefetch)\("
+_OTHER = re.compile(rf"{_MORE}|(?!\w*f\(){C_FUNCTION.pattern}")
+
+
+def _defined(text: str, names: set[str]) -> tuple[set[str], set[str]]:
+    """The functions, and the macros and kernels, that a program defines; from its text, without a parser."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
     any_name, inside = "|".join(sorted(names)), r"(?:[^(){};]|\([^(){};]*\))*"
     function = rf"\b({any_name})\s*\({inside}\)\s*(?:__attribute__\s*\(\({inside}\)\)\s*)*\{{"
     macro = rf"(?:(?:#|%:)\s*(?:define|undef)\s+|-[DU]\s*)({any_name})\b"
-    return {name for pattern in (function, macro) for name in re.findall(pattern, text)}
+    functions, others = set(), set(re.findall(macro, text))
+    for match in re.finditer(function, text):
+        is_kernel = re.search(r"\bvoid\s+\Z", text[max(0, match.start() - 99) : match.start()])
+        (others if is_kernel else functions).add(match[1])
+    return functions - others, others
 
 
 def front(source: str, options: str) -> str:
@@ -129,7 +234,16 @@ def front(source: str, options: str) -> str:
     text = "\n".join(
         [source, options, *(part.decode("utf-8", "replace") for part in files(source, options)[0])]
     )
-    words = NAMES if "##" in text or "%:%:" in text else re.findall(r"[^\W\d]\w*", text)
-    used = set(NAMES.intersection(words))
-    used -= _defined(text, used) if used else set()
-    return "".join([_COMMON, SAME, *map(_macro, sorted(used)), "#line 1\n"]) if used else ""
+    words = set(re.findall(r"[^\W\d]\w*", text))
+    used = NAMES if "##" in text or "%:%:" in text else NAMES & words
+    names = {w for w in words if w in NAMES or w.removesuffix("f") in NAMES or _OTHER.match(f"{w}(")}
+    functions, others = _defined(text, names) if names else (names, names)
+    if "overloadable" in words:  # these may stand beside the built-in ones
+        functions, others = set(), functions | others
+    macros = sorted(used - functions - others)
+    own = [
+        f"#undef {n}\n" for n in sorted(functions | others.difference(re.findall(r"-[DU]\s*(\w+)", options)))
+    ]
+    own += [f"#define {name} usm_own_{name}\n" for name in sorted(functions)]
+    common = [_COMMON, SAME, *map(_macro, macros)] if macros else []
+    return "".join([*common, *own, "#line 1\n"]) if macros or own else ""

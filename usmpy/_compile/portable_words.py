@@ -54,7 +54,7 @@ _AFTER_A_NAME = frozenset(["=", ";", "++", "--", "+=", "-=", "*=", "/=", "+", "-
 
 
 # Calls of functions of C, for drivers: their compilers refuse other functions that nobody declares.
-_C_FUNCTION = re.compile(
+C_FUNCTION = re.compile(
     r"\b(?:(?!(?:if|sizeof|typeof|__typeof__|erf|modf|printf)\b)\w*f|(?:str|wcs|mem(?!_fence))\w+|f?puts|[fs]n?printf|"
     r"f?putc(?:har)?|f?getc(?:har)?|f?gets|s?rand|[mc]alloc|realloc|free|exit|abort|assert|ato[fil]|l?labs|time|"
     r"clock|qsort|bsearch|is[a-z]{5}|to(?:upper|lower)|f(?:open|close|read|write|flush))\s*\("
@@ -67,7 +67,7 @@ def any_in(text: str) -> bool:
     words = set(re.findall(r"[^\W\d]\w*", text))
     if "half" in words or any(pattern.match(word) for word in words for pattern, _ in _WORDS + _FUNCTIONS):
         return True
-    if _C_FUNCTION.search(text):
+    if C_FUNCTION.search(text):
         return True
     while (outside := _BLOCK.sub(" ", text)) != text:
         text = outside
