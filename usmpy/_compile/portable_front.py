@@ -75,11 +75,11 @@ _COMMON = """\
 #define USM_HALF(x)
 #endif
 #if defined(cl_khr_fp64) || defined(__opencl_c_fp64)
-#define USM_REAL(x) __typeof__(_Generic((x), float : 0.0f, USM_HALF(x) default : (double)0))
+#define USM_REAL(x) __typeof__(_Generic(((void)0, (x)), float : 0.0f, USM_HALF(x) default : (double)0))
 #define USM_DOUBLE(x) double : (x),
 #else
 #define USM_DOUBLE(x)
-#define USM_REAL(x) __typeof__(_Generic((x), USM_HALF(x) default : 0.0f))
+#define USM_REAL(x) __typeof__(_Generic(((void)0, (x)), USM_HALF(x) default : 0.0f))
 #endif
 """
 # Of the host, too. USM_ONE: the type of x if all have it; else that of the sum, as for bool, which is int.
@@ -108,10 +108,10 @@ def exactly(name: str) -> str:
 def _is_one(value: str, types: str, then: str = "1") -> str:
     cases = "".join(f"{type} : {then.replace('TYPE', type)}, " for type in types.split())
     cases = cases.replace("half : 1,", "USM_HALF(1)").replace("double : 1,", "USM_DOUBLE(1)")
-    return f"_Generic({value}, {cases}default : 0)"
+    return f"_Generic(((void)0, {value}), {cases}default : 0)"  # a value: NVIDIA's variables have a space
 
 
-_CELL = "((void)0, *usm_x_)"
+_CELL = "*usm_x_"
 
 
 def _is_exact(name: str) -> str:
@@ -119,7 +119,7 @@ def _is_exact(name: str) -> str:
     if name == "upsample":
         return _is_one("usm_x_", EXACT[name], "USM_SAME(usm_y_, uTYPE)").replace("uu", "u")
     if name in ATOMICS:
-        real = f" | USM_SAME(usm_y_, float) & USM_SAME({_CELL}, float)" * name.endswith("_xchg")
+        real = f" | USM_SAME(usm_y_, float) & USM_SAME(((void)0, {_CELL}), float)" * name.endswith("_xchg")
         values = [f"({_is_one(f'usm_{v}_', f'bool {_INTEGERS}')}{real})" for v in letters]
         return " & ".join([_is_one(_CELL, EXACT[name]), *values])
     return " & ".join([_is_one("usm_x_", EXACT[name]), *(f"USM_SAME(usm_x_, usm_{v}_)" for v in letters)])
@@ -154,7 +154,8 @@ def definition(name: str, body: str) -> str:
         given += _checked(_is_exact(name), name, exactly(name))
         type, values = "__typeof__(usm_x_)", " ".join(f"__auto_type usm_{v} = usm_{v}_;" for v in letters)
     if name in ATOMICS:
-        type = f"__typeof__(_Generic({_CELL}, uint : 0u, long : 0l, ulong : 0ul, float : 0.0f, default : 0))"
+        type = f"_Generic(((void)0, {_CELL}), uint : 0u, long : 0l, ulong : 0ul, float : 0.0f, default : 0)"
+        type = f"__typeof__({type})"
         values = " ".join(
             ["__auto_type usm_x = usm_x_;", *(f"usm_t usm_{v} = usm_{v}_;" for v in letters[1:])]
         )
@@ -167,7 +168,7 @@ def definition(name: str, body: str) -> str:
 
 
 # Intel's is wrong for these types.
-_MAD_SAT = """_Generic(usm_x, int : convert_int_sat((long)usm_x * usm_y + usm_z), \
+_MAD_SAT = """_Generic(((void)0, usm_x), int : convert_int_sat((long)usm_x * usm_y + usm_z), \
 uint : convert_uint_sat((ulong)usm_x * usm_y + usm_z), long : ({ \
 ulong usm_l = (ulong)usm_x * (ulong)usm_y, usm_s = usm_l + (ulong)usm_z; \
 long usm_h = mul_hi((long)usm_x, (long)usm_y) + (usm_s < usm_l) - (usm_z < 0); \
@@ -204,7 +205,7 @@ def _macro(name: str) -> str:
         own.get(name) or f"{'usm_swap' if swaps else f'usm_{native}'}({', '.join(_LETTERS[: COUNT[name]])})"
     )
     if name in _FAST:
-        call = f"_Generic(usm_x, float : {call}, default : {_FAST[name]})"
+        call = f"_Generic(((void)0, usm_x), float : {call}, default : {_FAST[name]})"
     # PoCL's names are macros.
     found = f"#ifdef {native}\n#undef {native}\n#define usm_{native} _cl_{native}\n"
     found += f"#else\n#define usm_{native} {native}\n#endif\n"
