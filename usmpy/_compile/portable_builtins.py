@@ -28,10 +28,12 @@ typedef _Bool bool;
 #ifdef __FLT16_MAX__
 typedef _Float16 half;
 #define USM_HALF(x) _Float16 : (x),
+#define USM_IS_HALF(x) USM_IS(x, _Float16)
 #else
 #define USM_HALF(x)
+#define USM_IS_HALF(x) 0
 #endif
-#define USM_DOUBLE(x) double : (x),
+#define USM_IS_DOUBLE(x) USM_IS(x, double)
 struct usm_item {
     size_t g0, g1, g2, l0, l1, l2, w0, w1, w2, gn0, gn1, gn2, ln0, ln1, ln2;
     struct usm_fibers *fibers;

@@ -71,20 +71,23 @@ _COMMON = """\
 #define false 0
 #ifdef cl_khr_fp16
 #define USM_HALF(x) half : (x),
+#define USM_IS_HALF(x) USM_IS(x, half)
 #else
 #define USM_HALF(x)
+#define USM_IS_HALF(x) 0
 #endif
 #if defined(cl_khr_fp64) || defined(__opencl_c_fp64)
-#define USM_REAL(x) __typeof__(_Generic(((void)0, (x)), float : 0.0f, USM_HALF(x) default : (double)0))
-#define USM_DOUBLE(x) double : (x),
+#define USM_REAL(x) __typeof__(_Generic((x) + 0, float : 0.0f, USM_HALF(x) default : (double)0))
+#define USM_IS_DOUBLE(x) USM_IS(x, double)
 #else
-#define USM_DOUBLE(x)
-#define USM_REAL(x) __typeof__(_Generic(((void)0, (x)), USM_HALF(x) default : 0.0f))
+#define USM_IS_DOUBLE(x) 0
+#define USM_REAL(x) __typeof__(_Generic((x) + 0, USM_HALF(x) default : 0.0f))
 #endif
 """
 # Of the host, too. USM_ONE: the type of x if all have it; else that of the sum, as for bool, which is int.
 SAME = """\
 #define USM_SAME(x, y) __builtin_types_compatible_p(__typeof__(x), __typeof__(y))
+#define USM_IS(x, type) USM_SAME(((void)0, x), type)
 #define USM_ONE(same, x, sum) __typeof__(__builtin_choose_expr((same) > USM_SAME(x, bool), x, sum))
 """
 
@@ -105,23 +108,21 @@ def exactly(name: str) -> str:
     return f"{one} one of the types {', '.join(types)} and {last}{rest}; write a cast"
 
 
-def _is_one(value: str, types: str, then: str = "1") -> str:
-    cases = "".join(f"{type} : {then.replace('TYPE', type)}, " for type in types.split())
-    cases = cases.replace("half : 1,", "USM_HALF(1)").replace("double : 1,", "USM_DOUBLE(1)")
-    return f"_Generic(((void)0, {value}), {cases}default : 0)"  # a value: NVIDIA's variables have a space
-
-
-_CELL = "*usm_x_"
+def _is_one(value: str, types: str) -> str:
+    """Whether a value has one of the types. Not by _Generic, which on NVIDIA's driver sees the space, too."""
+    tests = {"half": f"USM_IS_HALF({value})", "double": f"USM_IS_DOUBLE({value})"}
+    return f"({' | '.join(tests.get(type, f'USM_IS({value}, {type})') for type in types.split())})"
 
 
 def _is_exact(name: str) -> str:
     letters = "yz"[: COUNT[name] - 1]
     if name == "upsample":
-        return _is_one("usm_x_", EXACT[name], "USM_SAME(usm_y_, uTYPE)").replace("uu", "u")
+        pairs = [(type, f"u{type.removeprefix('u')}") for type in EXACT[name].split()]
+        return " | ".join(f"USM_IS(usm_x_, {type}) & USM_IS(usm_y_, {low})" for type, low in pairs)
     if name in ATOMICS:
-        real = f" | USM_SAME(usm_y_, float) & USM_SAME(((void)0, {_CELL}), float)" * name.endswith("_xchg")
+        real = " | USM_IS(usm_y_, float) & USM_IS(*usm_x_, float)" * name.endswith("_xchg")
         values = [f"({_is_one(f'usm_{v}_', f'bool {_INTEGERS}')}{real})" for v in letters]
-        return " & ".join([_is_one(_CELL, EXACT[name]), *values])
+        return " & ".join([_is_one("*usm_x_", EXACT[name]), *values])
     return " & ".join([_is_one("usm_x_", EXACT[name]), *(f"USM_SAME(usm_x_, usm_{v}_)" for v in letters)])
 
 
@@ -154,8 +155,7 @@ def definition(name: str, body: str) -> str:
         given += _checked(_is_exact(name), name, exactly(name))
         type, values = "__typeof__(usm_x_)", " ".join(f"__auto_type usm_{v} = usm_{v}_;" for v in letters)
     if name in ATOMICS:
-        type = f"_Generic(((void)0, {_CELL}), uint : 0u, long : 0l, ulong : 0ul, float : 0.0f, default : 0)"
-        type = f"__typeof__({type})"
+        type = "__typeof__(*usm_x_ + 0)"
         values = " ".join(
             ["__auto_type usm_x = usm_x_;", *(f"usm_t usm_{v} = usm_{v}_;" for v in letters[1:])]
         )
@@ -168,7 +168,7 @@ def definition(name: str, body: str) -> str:
 
 
 # Intel's is wrong for these types.
-_MAD_SAT = """_Generic(((void)0, usm_x), int : convert_int_sat((long)usm_x * usm_y + usm_z), \
+_MAD_SAT = """_Generic(usm_x, int : convert_int_sat((long)usm_x * usm_y + usm_z), \
 uint : convert_uint_sat((ulong)usm_x * usm_y + usm_z), long : ({ \
 ulong usm_l = (ulong)usm_x * (ulong)usm_y, usm_s = usm_l + (ulong)usm_z; \
 long usm_h = mul_hi((long)usm_x, (long)usm_y) + (usm_s < usm_l) - (usm_z < 0); \
@@ -205,7 +205,7 @@ def _macro(name: str) -> str:
         own.get(name) or f"{'usm_swap' if swaps else f'usm_{native}'}({', '.join(_LETTERS[: COUNT[name]])})"
     )
     if name in _FAST:
-        call = f"_Generic(((void)0, usm_x), float : {call}, default : {_FAST[name]})"
+        call = f"_Generic(usm_x + 0, float : {call}, default : {_FAST[name]})"
     # PoCL's names are macros.
     found = f"#ifdef {native}\n#undef {native}\n#define usm_{native} _cl_{native}\n"
     found += f"#else\n#define usm_{native} {native}\n#endif\n"
