@@ -1,5 +1,6 @@
 """Calls that copy and then wait, inside a host task that the copy would be ordered after: an error."""
 
+import pickle
 import threading
 
 import numpy as np
@@ -140,6 +141,35 @@ def test_the_tasks_own_event_as_a_dependency(device, call):
     box.append(event)
     ready.set()
     assert event.result(PATIENCE) == []
+
+
+# What a task computes from what it holds runs after the task.
+COMPUTED = {
+    "x[mask]": lambda x: x[x > 1],
+    "x[mask] = ...": lambda x: x.__setitem__(x > 1, x[:2]),
+    "x[indices]": lambda x: x[usmpy.argsort(x)].tolist(),
+    "tolist": lambda x: (x + 1).tolist(),
+    "float": lambda x: float(usmpy.sum(x)),
+    "bool": lambda x: bool(usmpy.all(x > 0)),
+    "item": lambda x: (x + 1)[0].item(),
+    "format": lambda x: format(usmpy.sum(x), ".1f"),
+    "in": lambda x: 3 in (x + 1),
+    "asnumpy": lambda x: (x + 1).asnumpy(),
+    "pickle": lambda x: pickle.dumps(x + 1),
+    "to_device": lambda x: (x + 1).to_device(usmpy.Device("host").queue).tolist(),
+    "nonzero": lambda x: usmpy.nonzero(x),
+    "unique_values": lambda x: usmpy.unique_values(x),
+    "unique_inverse": lambda x: usmpy.unique_inverse(x),
+}
+
+
+@pytest.mark.parametrize("kind", ["device", "shared"])
+@pytest.mark.parametrize("name", COMPUTED)
+def test_what_a_task_computes_cannot_be_read_in_it(device, name, kind):
+    queue = usmpy.Queue(device)
+    x = usmpy.asarray([3, 1, 2], queue=queue, usm_type=kind)
+    with pytest.raises(usmpy.UsmError, match=f"{REFUSED}|made after the task"):
+        queue.host_task(COMPUTED[name], x).result(PATIENCE)
 
 
 @pytest.mark.parametrize("name", [*FROM_X, *TO_X, *ON_THE_QUEUE])

@@ -47,6 +47,7 @@ typedef struct usm_alloc {
     struct usm_place *place; /* alive through its context */
     usm_context *context;    /* one count */
     void *pointer;           /* NULL where size is 0 */
+    uint64_t inside;         /* the order of the host task that made it; 0: none did */
     size_t size;             /* bytes of the block; imported: spanned by the first array */
     _Atomic size_t nbytes;   /* asked for; 0: in the pool, imported or empty */
     usm_hazards hazards;

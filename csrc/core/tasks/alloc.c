@@ -49,6 +49,7 @@ static inline __attribute__((always_inline)) void begin(usm_alloc *alloc, usm_pl
     alloc->context = usm_context_retain(place->context);
     alloc->stripe = alloc->context->works_here ? usm_stripe(alloc) : usm_stripe_of_thread();
     alloc->number = 0;
+    alloc->inside = usm_event_current_order();
     alloc->tracked = NULL;
     usm_live_add(USM_LIVE_ALLOC, 1);
     if (USM_UNLIKELY(usm_track_is_on())) {
@@ -363,9 +364,11 @@ usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers,
     }
     status = usm_hazard_look(alloc, mode, &waits, error);
     bool loaned = usm_alloc_is_loaned(alloc);
+    bool is_of_this_task = alloc->inside != 0 && alloc->inside == usm_event_current_order();
     for (size_t i = 0; i < waits.n && status == USM_OK; i++) {
         usm_event *event = waits.items[i].event;
-        if (loaned || !usm_event_needs_current(event)) {
+        /* Memory that is older than this task has a content now; what the task made itself has none yet. */
+        if (loaned || is_of_this_task || !usm_event_needs_current(event)) {
             status = usm_event_wait_end(event, deadline_ns, poll, argument, error);
         }
     }

@@ -33,6 +33,11 @@ usm_event *usm_event_current(void)
     return current;
 }
 
+uint64_t usm_event_current_order(void)
+{
+    return current == NULL ? 0 : current->order;
+}
+
 /*
  * Events are often made by one thread and released by another, which is slow for malloc: the queue keeps some
  * of their memory. Sanitizers find more when every event is a block of its own.

@@ -177,6 +177,8 @@ void usm_events_free(struct usm_queue *queue);
 /* Held by the backend while it runs the task on this thread; NULL elsewhere. See usm_event_wait. */
 void usm_event_set_current(usm_event *event);
 usm_event *usm_event_current(void);
+/* The order of the host task that this thread runs; 0: none. */
+uint64_t usm_event_current_order(void);
 
 /*
  * Waits for the event's links without a thread. True when all have ended already: the caller goes on by

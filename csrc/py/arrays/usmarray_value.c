@@ -36,19 +36,18 @@ static int wait_to_read(usmpy_state *state, usmpy_array *array, purpose purpose)
                               : usmpy_wait_alloc(state, array->alloc, USM_READ, INT64_MAX);
 }
 
-/*
- * Waits for a copy in host memory. Inside a task the wait ignores work that depends on the task itself. A
- * copy of the task's own array is such work: without this check it would be read before it is made.
- */
+/* Waits for a copy in host memory. Inside a task that it is made after, the error says what can be done. */
 static int wait_for_copy(usmpy_state *state, usmpy_array *copy, purpose purpose)
 {
     usm_error error;
-    if (wait_to_read(state, copy, purpose) < 0) {
-        return -1;
-    }
-    if (usm_event_current() == NULL || !usm_alloc_is_busy(copy->alloc)) {
+    if (wait_to_read(state, copy, purpose) == 0) {
         return 0;
     }
+    if (usm_event_current() == NULL || !usm_alloc_is_busy(copy->alloc) ||
+        !PyErr_ExceptionMatches(state->usm_error)) {
+        return -1;
+    }
+    PyErr_Clear();
     usmpy_raise(
         state,
         usm_error_set(
