@@ -1,6 +1,8 @@
 """Checks before a launch: each mistake raises its error, and nothing is enqueued or leaked."""
 
 import contextlib
+import ctypes
+import sys
 
 import numpy as np
 import pytest
@@ -86,6 +88,26 @@ def test_the_types_of_arguments(queue, program, name, value, match):
     args[name] = value(queue)
     with refused(queue, TypeError, rf"argument {list(args).index(name)} \({name}\) of scale: .*{match}"):
         program.scale[4](*args.values())
+
+
+NO_NUMBERS = {
+    "another byte order": np.array(1, ">i4" if sys.byteorder == "little" else "<i4"),
+    "a view in another byte order": memoryview(np.array(1, ">i4" if sys.byteorder == "little" else "<i4")),
+    "ctypes of another byte order": (
+        ctypes.c_int32.__ctype_be__ if sys.byteorder == "little" else ctypes.c_int32.__ctype_le__
+    )(1),
+    "text": np.array("1"),
+    "bytes of NumPy": np.array(b"1234"),
+    "an object": np.array(1, object),
+    "a record": np.void(b"1234"),
+}
+
+
+@pytest.mark.parametrize("name", NO_NUMBERS)
+def test_what_is_no_number_of_this_machine_is_not_read_as_its_bytes(queue, program, name):
+    x = zeros(queue, 4, "float32")
+    with refused(queue, (TypeError, ValueError, BufferError)):
+        program.scale[4](x, x, NO_NUMBERS[name])
 
 
 @pytest.mark.parametrize("value", [16, b"0123", None, "array"])

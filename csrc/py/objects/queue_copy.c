@@ -86,6 +86,12 @@ static PyObject *element_text(const end *end)
                                       : PyUnicode_FromFormat("format '%.200s'", end->format);
 }
 
+/* Pointers to Python's objects: a copy of their bytes would crash. */
+static bool has_objects(const end *end)
+{
+    return end->format != NULL && strchr(end->format, 'O') != NULL;
+}
+
 /* memcpy moves bytes: between elements of two types it would reinterpret them silently. 0 or -1. */
 static int check_same_elements(const end *dst, const end *src)
 {
@@ -99,11 +105,12 @@ static int check_same_elements(const end *dst, const end *src)
         PyErr_Format(
             PyExc_TypeError,
             "memcpy copies bytes, and dst has elements of %U but src of %U; to convert the elements, "
-            "use usmpy.copyto(dst, src, casting='unsafe'); to keep the bytes, %s",
+            "use usmpy.copyto(dst, src, casting='unsafe')%s",
             to, from,
-            src->alloc == NULL   ? "pass memoryview(src).cast('B') as src"
-            : dst->alloc == NULL ? "pass memoryview(dst).cast('B') as dst"
-                                 : "copy by way of an array of dtype uint8");
+            has_objects(dst) || has_objects(src) ? ""
+            : src->alloc == NULL ? "; to keep the bytes, pass memoryview(src).cast('B') as src"
+            : dst->alloc == NULL ? "; to keep the bytes, pass memoryview(dst).cast('B') as dst"
+                                 : "; to keep the bytes, copy by way of an array of dtype uint8");
     }
     Py_XDECREF(to);
     Py_XDECREF(from);

@@ -297,9 +297,9 @@ static int take_foreign(usmpy_state *state, const usm_parameter *parameter, PyOb
 static int take_view(usmpy_state *state, const usm_parameter *parameter, PyObject *object,
                      const Py_buffer *view, usm_argument *out)
 {
-    usm_dtype dtype = PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object)
-                          ? USM_NO_DTYPE
-                          : usmpy_dtype_of_format(view->format, view->itemsize);
+    bool is_bytes = PyBytes_Check(object) || PyByteArray_Check(object) ||
+                    (PyMemoryView_Check(object) && view->itemsize == 1);
+    usm_dtype dtype = is_bytes ? USM_NO_DTYPE : usmpy_dtype_of_format(view->format, view->itemsize);
     if (parameter->kind == USM_PARAMETER_POINTER || parameter->kind == USM_PARAMETER_LOCAL) {
         return refuse(parameter, object, NULL);
     }
@@ -315,9 +315,8 @@ static int take_view(usmpy_state *state, const usm_parameter *parameter, PyObjec
                      view->len / usm_dtype_table[dtype].itemsize, type_of(parameter));
         return -1;
     }
-    if (parameter->kind == USM_PARAMETER_VALUE && dtype == USM_NO_DTYPE && view->format != NULL &&
-        strchr(view->format, 'g') != NULL && view->ndim == 0) {
-        return take_foreign(state, parameter, object, out);
+    if (parameter->kind == USM_PARAMETER_VALUE && dtype == USM_NO_DTYPE && !is_bytes) {
+        return take_foreign(state, parameter, object, out); /* long double, or no number of this machine */
     }
     if (dtype == USM_NO_DTYPE || parameter->kind == USM_PARAMETER_UNKNOWN || (int)dtype == parameter->dtype) {
         return take_bytes(parameter, view, out);
