@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
+from asleep import once_asleep
 from kernel_sources import spun
 
 import usmpy
@@ -65,6 +66,25 @@ def test_imported_memory_goes_without_a_later_call(queue, program):
     assert not event.done
     until(gone.is_set)  # no call of ours in between: Python calls back
     assert event.done
+
+
+@pytest.mark.only_on("host")
+def test_imported_memory_goes_with_a_call_of_another_thread(queue):
+    """The main thread, which alone runs Python's pending calls, is blocked outside Python."""
+    there = np.ones(2, dtype="uint32")
+    start, gone = threading.Event(), threading.Event()
+    weakref.finalize(there, gone.set)
+    held = queue.host_task(start.wait, PATIENCE)
+    queue.fill(usmpy.from_dlpack(there), 1, depends=[held])
+    del there
+    assert not gone.is_set()
+
+    def call():
+        start.set()
+        until(lambda: queue.wait() or gone.is_set())
+
+    once_asleep(call)
+    assert gone.wait(PATIENCE)
 
 
 def test_a_thousand_small_arrays(queue, program):
