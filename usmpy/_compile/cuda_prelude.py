@@ -433,7 +433,7 @@ def _exact(names: Iterable[str]) -> str:
     lines = []
     for name in names:
         letters = "xyz"[: COUNT[name]]
-        test, pointer, given = f"usm_is_any<X, {', '.join(EXACT[name].split())}>", "", letters
+        test, pointer, given = f"usm_is_any<X, {', '.join(EXACT[name].split())}>", "", list(letters)
         others = ["usm_is_same<{0}, X>::value"]
         if name == "upsample":
             others = ["usm_is_same<{0}, usm_bits_of<X>>::value"]

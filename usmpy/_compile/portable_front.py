@@ -223,7 +223,8 @@ def _defined(text: str, names: set[str]) -> tuple[set[str], set[str]]:
     any_name, inside = "|".join(sorted(names)), r"(?:[^(){};]|\([^(){};]*\))*"
     function = rf"\b({any_name})\s*\({inside}\)\s*(?:__attribute__\s*\(\({inside}\)\)\s*)*\{{"
     macro = rf"(?:(?:#|%:)\s*(?:define|undef)\s+|-[DU]\s*)({any_name})\b"
-    functions, others = set(), set(re.findall(macro, text))
+    functions: set[str] = set()
+    others = set(re.findall(macro, text))
     for match in re.finditer(function, text):
         is_kernel = re.search(r"\bvoid\s+\Z", text[max(0, match.start() - 99) : match.start()])
         (others if is_kernel else functions).add(match[1])
