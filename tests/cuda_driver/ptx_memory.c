@@ -27,11 +27,10 @@ static void *reach_global(ptx_runner *runner, uint64_t address, size_t size, boo
         }
     }
     const sim_block *block = low > 0 ? &map->blocks[low - 1] : NULL;
-    if (block == NULL || address - block->start >= block->size ||
-        size > block->size - (address - block->start) || !usable(runner, block, writes)) {
-        if (sim.pageable && block == NULL) {
-            return (void *)(uintptr_t)address;
-        }
+    if (block == NULL || address - block->start >= block->size) {
+        return sim.pageable ? (void *)(uintptr_t)address : NULL;
+    }
+    if (size > block->size - (address - block->start) || !usable(runner, block, writes)) {
         return NULL;
     }
     size_t entry = runner->way;
