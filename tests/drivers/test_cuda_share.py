@@ -145,10 +145,11 @@ def test_a_block_has_one_event_in_each_process(first, second):
 
 def test_events_are_used_again_and_never_destroyed(first, second):
     """An event that others may have open is undefined for them once it is destroyed."""
+    first("import asleep")
     for _ in range(20):
         first("z = usmpy.share(usmpy.zeros(100, device='cuda')); z.wait(); sim.cudasim_hold(1); z.fill(2)")
         with first.sent("h = z.get_ipc_handle()") as handle:
-            first("sim.cudasim_hold(0); z.wait(); del z, h; gc.collect()")
+            first("sim.cudasim_hold(0); z.wait(); del z, h; gc.collect(); asleep.until_others_sleep()")
             assert second("handle().open()[99].item()", handle) == 2
         second("forget()")
     assert first("calls('cuIpcGetEventHandle')") == 1
