@@ -330,7 +330,7 @@ def test_counts_stay_flat_over_thousands(other, device):
             del x
 
     def states():
-        until_others_sleep()  # they have let go of tasks that have ended
+        until_others_sleep()  # by then, other threads have released the tasks that ended
         usmpy.trim()
         memory = usmpy.memory_stats(device)["held"], OWN["live"]("device_memory")
         return OWN["state"](), memory, other("state()")
