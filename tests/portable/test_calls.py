@@ -133,6 +133,7 @@ OTHERS = [
 @pytest.mark.parametrize("text", OWN)
 def test_what_a_program_defines_has_no_macro(text):
     assert "#define mix(" not in front(text, "")
+    assert ("#undef mix" in front(text, "")) is ("overloadable" not in text)
     assert "#define mix(" in front("mix", "")
 
 

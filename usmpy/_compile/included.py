@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable
 
-# What refuses and precedes programs of drivers; a change of one of them makes new keys.
+# What checks programs for drivers and writes the text in front of them; a change of one makes new keys.
 MODULES = ["build_options", "included", "portable_check", "portable_constants", "portable_front"]
 MODULES += ["portable_words", "preprocessor", "tokens"]
 

@@ -109,7 +109,7 @@ def exactly(name: str) -> str:
 
 
 def _is_one(value: str, types: str) -> str:
-    """Whether a value has one of the types. Not by _Generic, which on NVIDIA's driver sees the space, too."""
+    """Whether a value has one of the types. Not by _Generic, which on NVIDIA also sees the address space."""
     tests = {"half": f"USM_IS_HALF({value})", "double": f"USM_IS_DOUBLE({value})"}
     return f"({' | '.join(tests.get(type, f'USM_IS({value}, {type})') for type in types.split())})"
 
@@ -167,7 +167,7 @@ def definition(name: str, body: str) -> str:
     return f"#define {name}({', '.join(letters)}) ({{ {given} {typedef}{values} {body}; }})\n"
 
 
-# Intel's is wrong for these types.
+# Intel's mad_sat is wrong for int, uint and long.
 _MAD_SAT = """_Generic(usm_x, int : convert_int_sat((long)usm_x * usm_y + usm_z), \
 uint : convert_uint_sat((ulong)usm_x * usm_y + usm_z), long : ({ \
 ulong usm_l = (ulong)usm_x * (ulong)usm_y, usm_s = usm_l + (ulong)usm_z; \
@@ -177,7 +177,7 @@ default : usm_mad_sat(usm_x, usm_y, usm_z))"""
 
 
 _LETTERS = ("usm_x", "usm_y", "usm_z")
-# The short name lacks float.
+# atom_xchg takes no float.
 _SWAPS = "".join(
     f"#ifdef cl_khr_{needed}_base_atomics\n__attribute__((overloadable)) {type} "
     f"usm_swap(volatile {space} {type} *usm_x, {type} usm_y)\n"
@@ -212,7 +212,7 @@ def _macro(name: str) -> str:
     return f"#ifndef usm_{native}\n{found}{swaps}#endif\n#undef {name}\n{definition(name, call)}"
 
 
-# Built-in functions without a macro, and C's; its functions of float have the names with an f.
+# Built-in functions that have no macro here, and C's; those of C for float end in f.
 _MORE = r"(?:(?:get|convert|as|atomic|vload|vstore|mem)_\w+|barrier|prefetch)\("
 _OTHER = re.compile(rf"{_MORE}|(?!\w*f\(){C_FUNCTION.pattern}")
 
@@ -240,12 +240,10 @@ def front(source: str, options: str) -> str:
     used = NAMES if "##" in text or "%:%:" in text else NAMES & words
     names = {w for w in words if w in NAMES or w.removesuffix("f") in NAMES or _OTHER.match(f"{w}(")}
     functions, others = _defined(text, names) if names else (names, names)
-    if "overloadable" in words:  # these may stand beside the built-in ones
-        functions, others = set(), functions | others
-    macros = sorted(used - functions - others)
-    own = [
-        f"#undef {n}\n" for n in sorted(functions | others.difference(re.findall(r"-[DU]\s*(\w+)", options)))
-    ]
-    own += [f"#define {name} usm_own_{name}\n" for name in sorted(functions)]
+    macros, own = sorted(used - functions - others), []
+    if "overloadable" not in words:  # such functions stand beside the built-in ones, and keep their names
+        given = re.findall(r"-[DU]\s*(\w+)", options)
+        own = [f"#undef {name}\n" for name in sorted(functions | others.difference(given))]
+        own += [f"#define {name} usm_own_{name}\n" for name in sorted(functions)]
     common = [_COMMON, SAME, *map(_macro, macros)] if macros else []
     return "".join([*common, *own, "#line 1\n"]) if macros or own else ""
