@@ -6,6 +6,8 @@ imported when a build needs them: loading a kept build takes less time than impo
 
 from __future__ import annotations
 
+import re
+
 from ..errors import BuildError
 from . import cache
 
@@ -104,19 +106,29 @@ def _translate(
     return language, source, f"{_rounding(driver, device, language, options)} {options}".strip()
 
 
+def _of_program(log: str, front: int) -> str:
+    """The log of NVIDIA's compiler, which ignores #line, with the program's lines. front: those before."""
+    number = re.compile(r"<kernel>:(\d+)")
+    return number.sub(lambda at: f"<kernel>:{n}" if (n := int(at[1]) - front) > 0 else "<front>", log)
+
+
 def failure(
-    text: str, log: bytes | None, code: int, name: str, device: Device, source: str | None, language: str
+    text: str, log: bytes | None, code: int, name: str, device: Device, program: tuple[str, str, str] | None
 ) -> BuildError:
-    """The error of a driver's compiler. The message has the log, and hints. source: None for a binary."""
+    """The error of a driver's compiler, with its log, and hints. program: source, language, options."""
     output = (log or b"").decode("utf-8", "replace")
+    if program is not None and program[1] == "portable" and "NVIDIA" in device.vendor:
+        from .portable_front import front
+
+        output = _of_program(output, front(program[0], program[2]).count("\n"))
     for aspect, words in _ASPECT_WORDS.items():
         if aspect not in device.aspects and any(word in output for word in words):
             text += f"; the device has no aspect {aspect} (Device.has_{aspect})"
             break
     message = f"{text}\n{output}" if output else text
     error = BuildError(message, backend=device.backend, code=code, name=name or None, log=output)
-    if source is not None:
+    if program is not None:
         from .kernel_hints import explain
 
-        explain(error, source, language)
+        explain(error, *program[:2])
     return error

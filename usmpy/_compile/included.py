@@ -79,7 +79,7 @@ def state_of(modules: list[str]) -> bytes:
     parts = []
     for module in modules:
         try:
-            status = os.stat(os.path.join(os.path.dirname(__file__), module + ".py"))
+            status = os.stat(os.path.join(os.path.dirname(__file__), module + ".py" * ("." not in module)))
         except OSError:
             continue
         parts.append(f"{status.st_mtime_ns},{status.st_size}".encode())

@@ -39,10 +39,10 @@ struct usm_item {
     struct usm_fibers *fibers;
 };
 #define USM_REAL(x) __typeof__(_Generic((x), float : 0.0f, USM_HALF((_Float16)0) default : 0.0))
-#define USM_UNSIGNED(x) __typeof__(_Generic((x), char : (uchar)0, signed char : (uchar)0, uchar : (uchar)0, \
-    short : (ushort)0, ushort : (ushort)0, int : 0u, uint : 0u, long : 0ul, ulong : 0ul, _Bool : (uchar)0))
-#define USM_WIDE(x) __typeof__(_Generic((x), char : 0l, signed char : 0l, uchar : 0l, short : 0l, \
-    ushort : 0l, int : 0l, uint : 0ul, long : (__int128)0, ulong : (unsigned __int128)0))
+#define USM_UNSIGNED(x) __typeof__(_Generic((x), char : (uchar)0, uchar : (uchar)0, short : (ushort)0, \
+    ushort : (ushort)0, int : 0u, uint : 0u, default : 0ul))
+#define USM_WIDE(x) __typeof__(_Generic((x), uint : 0ul, long : (__int128)0, ulong : (unsigned __int128)0, \
+    default : 0l))
 #define USM_BITS(x) ((int)(8 * sizeof(x)))
 #define USM_SIGNED(type) ((type)-1 < (type)1)
 #define USM_MOST(type) ((type)(USM_SIGNED(type) ? ((~0ull >> 1) >> (64 - 8 * sizeof(type))) : ~0ull))

@@ -84,9 +84,10 @@ static int build(usmpy_state *state, usmpy_program *self, const usm_program_sour
         status = usm_program_create(place, source, &self->program, &log, &error);
     Py_END_ALLOW_THREADS
     if (status == USM_BUILD) {
-        set_exception(usmpy_call("usmpy._compile.drivers", "failure", "(syisNOO)", error.text, log,
-                                 error.code, error.name, usmpy_device_wrap(state, place->device, NULL),
-                                 text != NULL ? text : Py_None, self->language));
+        PyObject *program =
+            text == NULL ? Py_NewRef(Py_None) : PyTuple_Pack(3, text, self->language, self->options);
+        set_exception(usmpy_call("usmpy._compile.drivers", "failure", "(syisNN)", error.text, log, error.code,
+                                 error.name, usmpy_device_wrap(state, place->device, NULL), program));
         usm_error_clear(&error);
     } else if (status != USM_OK) {
         usmpy_raise(state, status, &error);
