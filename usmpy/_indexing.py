@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _core
-from ._objects import as_int
+from ._objects import as_int, shown
 from .errors import AxisError
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
@@ -32,7 +32,7 @@ def _axis_of(x: USMArray, axis: SupportsIndex) -> int:
         return range(x.ndim)[as_int(axis, "axis")]
     except IndexError:
         raise AxisError(
-            f"axis is {axis!r:.100}; the array has {x.ndim} dimensions, so {-x.ndim} to {x.ndim - 1} are "
+            f"axis is {shown(axis)}; the array has {x.ndim} dimensions, so {-x.ndim} to {x.ndim - 1} are "
             "allowed"
         ) from None
 

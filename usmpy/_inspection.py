@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._objects import shown
 from .selectors import get_devices, select_default_device
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
@@ -34,7 +35,7 @@ def names_of(kind: object) -> list[str]:
         return names_of(JOINED[kind])
     if not isinstance(kind, str) or kind not in KINDS:
         allowed = ", ".join(map(repr, (*KINDS, *JOINED)))
-        raise ValueError(f"kind is {kind!r:.60}; None, {allowed} or a tuple of them is allowed")
+        raise ValueError(f"kind is {shown(kind, 60)}; None, {allowed} or a tuple of them is allowed")
     return list(KINDS[kind])
 
 

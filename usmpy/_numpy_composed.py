@@ -13,7 +13,7 @@ import numpy as np
 import usmpy
 
 from ._core import USMArray
-from ._objects import as_int, items
+from ._objects import as_int, items, shown
 
 UNSET = np._NoValue
 
@@ -336,7 +336,7 @@ def _array_split(
         sections = as_int(given, name, "an int, or a sequence of ints, is allowed")
         if sections < 1 or (equal and length % sections):
             raise ValueError(
-                f"{name} is {sections!r:.60}; {length} elements cannot be split into equal parts"
+                f"{name} is {shown(sections, 60)}; {length} elements cannot be split into equal parts"
             )
         each, more = divmod(length, sections)
         cuts = [part * each + min(part, more) for part in items(range(1, sections), name)]

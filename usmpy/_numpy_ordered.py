@@ -15,7 +15,7 @@ import usmpy
 
 from ._core import USMArray
 from ._numpy_composed import UNSET, finish, refused, sorting
-from ._objects import as_int, items
+from ._objects import as_int, items, shown
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -101,7 +101,7 @@ def _quantiles(name: str, scale: float, skip_nan: bool) -> Callable[..., Any]:
                 raise refused(name, parameter, value)
         if method not in _METHODS:
             raise ValueError(
-                f"numpy.{name}: method is {method!r:.60}; one of {', '.join(_METHODS)} is allowed"
+                f"numpy.{name}: method is {shown(method, 60)}; one of {', '.join(_METHODS)} is allowed"
             )
         fractions = np.asarray(q.tolist() if isinstance(q, USMArray) else q, "float64") / scale
         if not ((fractions >= 0) & (fractions <= 1)).all():

@@ -28,12 +28,20 @@ _WAYS = {
 }
 
 
+def shown(value: object, most: int = 100) -> str:
+    """The beginning of an object's representation; its class where that raises."""
+    try:
+        return repr(value)[:most]
+    except Exception:
+        return _one(value)
+
+
 def items(values: Any, parameter: str, most: int = 1 << 20) -> list[Any]:
     """The items of an iterable, which may have no end; ValueError if it has more than `most`."""
     from itertools import islice
 
     if isinstance(values, (str, bytes)) or not hasattr(type(values), "__iter__"):
-        raise TypeError(f"{parameter} is {values!r:.100}; a sequence is allowed")
+        raise TypeError(f"{parameter} is {shown(values)}; a sequence is allowed")
     found = list(islice(values, most + 1))
     if len(found) > most:
         raise ValueError(f"{parameter} has more than {most} items; at most as many are allowed")
@@ -45,7 +53,7 @@ def as_int(value: Any, parameter: str, allowed: str = "an int is allowed") -> in
     try:
         return operator.index(value)
     except TypeError:
-        raise TypeError(f"{parameter} is {value!r:.100}; {allowed}") from None
+        raise TypeError(f"{parameter} is {shown(value)}; {allowed}") from None
 
 
 def _package(obj: object) -> str:
@@ -58,9 +66,14 @@ def _named(obj: object) -> str:
     return f"{module}{type(obj).__qualname__}"[:_MOST]
 
 
+def _one(obj: object) -> str:
+    name = _named(obj)
+    return f"{'an' if name[:1] in tuple('aeioAEIO') else 'a'} {name}"
+
+
 def _first_line(error: BaseException) -> str:
     try:
-        return (str(error).splitlines() or [""])[0][:200]
+        return (str(error).splitlines() or [""])[0][:160]
     except Exception:  # of a __str__ that raises
         return ""
 
@@ -141,25 +154,49 @@ def _behind(obj: Any) -> Any:
     return obj
 
 
+def _is_masked(obj: np.ma.MaskedArray[Any, Any]) -> bool:
+    import numpy as np
+
+    mask = np.ma.getmaskarray(obj)  # of records, whose fields are bools
+    return bool(np.ascontiguousarray(mask).view("?").any())
+
+
+def is_index(obj: Any) -> bool:
+    """Whether __index__ of an object gives the number that it is: records of NumPy have one, too."""
+    check(obj)
+    if hasattr(type(obj), "__getitem__") and not isinstance(getattr(obj, "ndim", None), int):
+        return False  # it answers whatever it is asked, as mocks do
+    kind = getattr(getattr(obj, "dtype", None), "kind", "i")
+    return not isinstance(kind, str) or kind in "iu"
+
+
 def check(obj: Any) -> None:
     """Refuse an object whose mask or unit would be lost, or whose memory NumPy reads although it is gone."""
     owner = _behind(obj)
     if _lacks_storage(owner):
-        raise BufferError(f"obj is a {_named(obj)}: {_TOO_SMALL}")
+        raise BufferError(f"obj is {_one(obj)}: {_TOO_SMALL}")
     ma = sys.modules.get("numpy.ma")  # an object with a mask has loaded it
-    if ma is not None and isinstance(owner, ma.MaskedArray) and ma.is_masked(owner):
+    if ma is not None and isinstance(owner, ma.MaskedArray) and _is_masked(owner):
+        way = "obj.filled(0) has 0" if owner.dtype.names is None else "obj.filled() has other values"
         raise BufferError(
-            f"obj is a {_named(obj)} with masked elements, and arrays here have no mask; obj.filled(0) has 0 "
-            "there"
+            f"obj is {_one(obj)} with masked elements, and arrays here have no mask; {way} there"
         )
     for name in ("unit", "units"):
         kind = getattr(owner, "__class__", None)
         unit = getattr(owner, name, None) if hasattr(kind, name) else None  # no column of this name
         if unit is not None and not isinstance(unit, str) and not callable(unit):
             raise BufferError(
-                f"obj is a {_named(obj)} with unit {str(unit)[:_MOST]!r}, and arrays here have no units; "
+                f"obj is {_one(obj)} with unit {str(unit)[:_MOST]!r}, and arrays here have no units; "
                 f"obj.{'magnitude' if hasattr(obj, 'magnitude') else 'value'} has the numbers alone"
             )
+
+
+def _has_numbers(array: np.ndarray[Any, Any]) -> bool:
+    """Whether its objects or texts are numbers."""
+    try:
+        return array.astype("float64") is not None
+    except Exception:
+        return False
 
 
 def _words(obj: Any, array: np.ndarray[Any, Any]) -> str:
@@ -169,7 +206,10 @@ def _words(obj: Any, array: np.ndarray[Any, Any]) -> str:
     block = text if array.ndim and array.flags.c_contiguous else "numpy.ascontiguousarray(obj)"
     if dtype.kind in _WAYS and dtype.name not in _PACKED:
         what, way = _WAYS[dtype.kind]
-        return f"dtype {shown}; arrays here have no {what}; {way.format(array=text, block=block)}"
+        way = (
+            "; " + way.format(array=text, block=block) if "float64" not in way or _has_numbers(array) else ""
+        )
+        return f"dtype {shown}; arrays here have no {what}{way}"
     if not dtype.isnative:
         native = dtype.newbyteorder("=")
         return f'dtype {shown}, of another byte order; {text}.astype("{native}") has that of this machine'
@@ -190,7 +230,7 @@ def read(obj: Any, refusal: Exception | None) -> Any:
     try:
         import numpy as np
     except ImportError:
-        text = f"obj is a {_named(obj)}, which NumPy reads; NumPy is not installed"
+        text = f"obj is {_one(obj)}, which NumPy reads; NumPy is not installed"
         raise refusal or TypeError(text) from None
     check(obj)
     try:
@@ -203,7 +243,7 @@ def read(obj: Any, refusal: Exception | None) -> Any:
         raise BufferError(failure("numpy.asarray", obj, error)) from error
     dtype = array.dtype
     if not _is_known(dtype):
-        message = f"obj is a {_named(obj)}, which NumPy reads as {_words(obj, array)}"
+        message = f"obj is {_one(obj)}, which NumPy reads as {_words(obj, array)}"
         raise (TypeError if refusal is None else type(refusal))(message) from refusal
     if dtype.type.__module__ != "numpy":  # of ml_dtypes: by their bits
         bits = _core.from_dlpack(array.view(f"uint{8 * dtype.itemsize}"))
@@ -220,12 +260,16 @@ def _way(obj: Any) -> str:
         return "an instance of it may be one"
     if isinstance(obj, bytes):
         return "asarray(obj) of it alone is an array of uint8"
+    if hasattr(type(obj), "getbuffer"):  # of io.BytesIO
+        return "obj.getbuffer() is an array of uint8"
+    if hasattr(type(obj), "readline"):
+        return "its lines may be, one by one"
     copies = [name for name in _COPIES if hasattr(type(obj), name)]
     if copies and not hasattr(obj, "keys"):
         return f"numpy.asarray(obj.{copies[0]}()) is one"
     if hasattr(obj, "__arrow_c_stream__") or hasattr(obj, "__dataframe__"):
         return "its columns are, one by one (pyarrow: column.combine_chunks(), others: column.to_numpy())"
-    if hasattr(obj, "keys"):
+    if hasattr(type(obj), "keys") and hasattr(type(obj), "values"):
         return "list(obj.values()) is a sequence"
     if isinstance(obj, (set, frozenset)):
         return "sorted(obj) is a sequence"
@@ -240,10 +284,60 @@ def _way(obj: Any) -> str:
     return ""
 
 
+def refuse_buffer(format: str, size: int, ndim: int) -> NoReturn:
+    """Raise the BufferError of a buffer whose elements arrays here do not have."""
+    letter = format.lstrip("@=<>!|^0123456789")[:1]
+    of_ctypes = format[:1] == "<"  # which no format of NumPy begins with where it may be left out
+    way = 'numpy.ascontiguousarray(obj).view("uint8") has its bytes'
+    if format[:1] in (">", "!"):
+        way = f'numpy.asarray(obj).astype("={format[1:]}") has that'
+    elif letter in "PzZO&X" or (letter == "u" and of_ctypes):
+        way = ""
+    elif letter == "g":
+        way = 'numpy.asarray(obj).astype("float64") has another type'
+        if of_ctypes:
+            way = "list(obj) has numbers" if ndim else "obj.value is a number"
+    elif letter in "wu":
+        way = 'numpy.ascontiguousarray(obj).view("uint32") has the codes of its characters'
+    raise BufferError(
+        f"the buffer has format {format[:100]!r} and item size {size}; bool, integers, float16 to float64 "
+        f"and complex numbers in native byte order are allowed{': ' if way else ''}{way}"
+    )
+
+
+def name_item(error: BaseException, path: str) -> None:
+    """Let a message about `obj`, or about `x`, say the path to the item of a sequence that it is about."""
+    import re
+
+    if len(error.args) == 1 and isinstance(error.args[0], str):
+        error.args = (re.sub(r"\b(?:obj|x)\b(?!:|\()", path, error.args[0]),)
+
+
+def refuse_number(number: int, dtype: _core.DType, items: list[Any]) -> NoReturn:
+    """Raise the OverflowError of a number in a sequence, with the type that holds all of its items."""
+    limits, sign = _core.iinfo(dtype), "u" * (dtype.kind == "u")
+    bounds = [(item, item) for item in items if isinstance(item, int)]
+    for item in items:
+        if isinstance(item, _core.USMArray) and item.dtype.kind in "iu":
+            bounds.append((_core.iinfo(item.dtype).min, _core.iinfo(item.dtype).max))
+    lowest, highest = min(low for low, _ in bounds), max(high for _, high in bounds)
+    names = [f"{s}int{bits}" for s in (sign, "" if sign else "u") for bits in (8, 16, 32, 64)]
+    holds = [name for name in names if _core.iinfo(name).min <= lowest and highest <= _core.iinfo(name).max]
+    text = repr(number) if number.bit_length() < 200 else f"an int of {number.bit_length()} bits"
+    raise OverflowError(
+        f"{text} does not fit into dtype {dtype}; {limits.min} to {limits.max} are allowed: "
+        + (
+            f'dtype="{holds[0]}" holds all'
+            if holds
+            else 'no integer type holds all, dtype="float64" rounds them'
+        )
+    )
+
+
 def refuse(obj: Any) -> NoReturn:
     """Raise the TypeError of an object that is neither an array nor a number nor a sequence."""
     way = _way(obj)
     raise TypeError(
-        f"obj is or has a {_named(obj)}, which is neither an array nor a number nor a sequence; only these "
+        f"obj is {_one(obj)}, which is neither an array nor a number nor a sequence; only these "
         f"can be made into an array{'; ' if way else ''}{way}"
     )

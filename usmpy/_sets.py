@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._indexing import _checked
+from ._objects import shown
 from ._statistics import _common, _numbers
 
 TYPE_CHECKING = False
@@ -111,7 +112,7 @@ def searchsorted(
     3
     """
     if side not in ("left", "right"):
-        raise ValueError(f"searchsorted(): side is {side!r:.100}; 'left' or 'right' is allowed")
+        raise ValueError(f"searchsorted(): side is {shown(side)}; 'left' or 'right' is allowed")
     row, values = _pair(_checked(x1, "searchsorted", "x1"), x2, "searchsorted")
     if row.ndim != 1:
         raise ValueError(f"searchsorted(): x1 has {row.ndim} dimensions; 1 is needed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ._core import Device, Queue, USMArray
+from ._objects import shown
 from .errors import BackendUnavailable, DeviceNotFound
 from .selectors import DEVICE_TYPES, get_devices, is_backend
 
@@ -37,7 +38,7 @@ def _name(name: object) -> str:
         return name
     kind = ValueError if isinstance(name, str) else TypeError
     raise kind(
-        f"where has the key {name!r:.60}; the filter_string of a device, such as 'cuda:gpu:1', or the "
+        f"where has the key {shown(name, 60)}; the filter_string of a device, such as 'cuda:gpu:1', or the "
         "beginning of one, 'cuda:gpu' or 'cuda', is allowed"
     )
 
@@ -45,8 +46,8 @@ def _name(name: object) -> str:
 def _placement(value: object, name: str) -> Device:
     if value is not None and not isinstance(value, (str, Device, Queue, USMArray)):
         raise TypeError(
-            f"{name} is {value!r:.60}; None, a filter string, a Device, a Queue or a USMArray is allowed, or "
-            "a mapping of filter strings to these"
+            f"{name} is {shown(value, 60)}; None, a filter string, a Device, a Queue or a USMArray is "
+            "allowed, or a mapping of filter strings to these"
         )
     return Device.create_device(value)
 

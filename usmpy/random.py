@@ -18,7 +18,7 @@ from __future__ import annotations
 from . import _core
 from ._kernels.elementwise import ElementwiseKernel
 from ._kernels.philox import PHILOX
-from ._objects import as_int
+from ._objects import as_int, shown
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
@@ -411,7 +411,7 @@ def _real(value: Any, parameter: str) -> float:
     number = _number(value)
     if hasattr(number, "__float__") and not getattr(number, "ndim", 0):
         return float(number)
-    raise TypeError(f"{parameter} is {value!r:.100}; a number is allowed")
+    raise TypeError(f"{parameter} is {shown(value)}; a number is allowed")
 
 
 def _whole(value: Any, parameter: str, allowed: str = "an int is allowed") -> int:
@@ -429,7 +429,7 @@ def _checked_seed(seed: SupportsIndex | None) -> int:
         return int.from_bytes(os.urandom(8), "little")
     value = _whole(seed, "seed", "an int or None is allowed")
     if not 0 <= value < 2**64:
-        raise ValueError(f"seed is {value!r:.60}; 0 to 2**64 - 1 is allowed")
+        raise ValueError(f"seed is {shown(value, 60)}; 0 to 2**64 - 1 is allowed")
     return value
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from ._core import Device, _backends, _set_default_device
+from ._objects import shown
 from .errors import BackendUnavailable, DeviceNotFound, UsmError
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
@@ -67,7 +68,9 @@ def _all_devices(backend: str | None = None) -> list[Device]:
 
 def _check_choice(value: object, allowed: tuple[str, ...], name: str) -> None:
     if value is not None and not isinstance(value, str):
-        raise TypeError(f"{name} is {value!r:.40}; one of {', '.join(map(repr, allowed))} or None is allowed")
+        raise TypeError(
+            f"{name} is {shown(value, 40)}; one of {', '.join(map(repr, allowed))} or None is allowed"
+        )
     if value is not None and value not in allowed:
         raise ValueError(
             f"{name} is {value!r:.40}; one of {', '.join(map(repr, allowed))} or None is allowed"
@@ -258,11 +261,11 @@ def _aspects(words: str | Iterable[str], name: str, checker: Device) -> list[str
         found = [words] if isinstance(words, str) else items(words, name, 1000)
     except TypeError:
         raise TypeError(
-            f"{name} is {words!r:.100}; an aspect such as 'fp64' or a sequence of them is allowed"
+            f"{name} is {shown(words)}; an aspect such as 'fp64' or a sequence of them is allowed"
         ) from None
     for word in found:
         if not isinstance(word, str):
-            raise TypeError(f"{name} has {word!r:.20}; names of aspects such as 'fp64' are allowed")
+            raise TypeError(f"{name} has {shown(word, 20)}; names of aspects such as 'fp64' are allowed")
         checker.has_aspect(word)  # its ValueError lists them
     return found
 

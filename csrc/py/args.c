@@ -142,13 +142,17 @@ PyObject *usmpy_tuple_of(PyObject *iterable, const char *parameter, Py_ssize_t m
     int ends = Py_TYPE(iterable)->tp_iter != NULL ? 1 : usmpy_has_length(iterable);
     PyObject *iterator = ends > 0 ? PyObject_GetIter(iterable) : NULL;
     if (iterator == NULL) {
-        if (ends > 0 && PyErr_ExceptionMatches(PyExc_TypeError)) {
-            PyErr_Clear();
+        if (ends > 0 &&
+            (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_NotImplementedError))) {
+            PyErr_Clear(); /* a memoryview whose items it does not make */
         }
         return NULL;
     }
     PyObject *items = iterated(iterator, parameter, most);
     Py_DECREF(iterator);
+    if (items == NULL && PyErr_ExceptionMatches(PyExc_NotImplementedError)) {
+        PyErr_Clear();
+    }
     return items;
 }
 
@@ -167,11 +171,69 @@ PyObject *usmpy_text_of(PyObject *object)
     return text;
 }
 
+void *usmpy_error_format(PyObject *exception, const char *format, ...)
+{
+    va_list values, again;
+    va_start(values, format);
+    va_copy(again, values);
+    PyObject *text = PyUnicode_FromFormatV(format, values);
+    if (text == NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
+        char other[512];
+        size_t n = 0;
+        for (const char *at = format; *at != '\0' && n < sizeof other - 1; at++) {
+            size_t digits = at[0] == '%' && at[1] == '.' ? strspn(at + 2, "0123456789") : 0;
+            if (digits > 0 && at[2 + digits] == 'R') {
+                other[n++] = '%';
+                at += 2 + digits;
+            }
+            other[n++] = *at == 'R' && digits > 0 ? 'p' : *at;
+        }
+        other[n] = '\0';
+        PyErr_Clear();
+        text = PyUnicode_FromFormatV(other, again);
+    }
+    va_end(values);
+    va_end(again);
+    if (text != NULL) {
+        PyErr_SetObject(exception, text);
+        Py_DECREF(text);
+    }
+    return NULL;
+}
+
+/* A record of NumPy is a sequence by its type, also one without fields. */
+static bool is_record(PyObject *object)
+{
+    const char *name = Py_TYPE(object)->tp_name;
+    return strcmp(name, "numpy.void") == 0 || strcmp(name, "numpy.record") == 0;
+}
+
+/* 1, 0, or -1 with an exception. Records and masked numbers of NumPy have __index__, too. */
+static int is_index(PyObject *object)
+{
+    static const char *const sure[] = {"numpy.int", "numpy.uint", "usmpy."};
+    if (PyLong_Check(object) || !PyIndex_Check(object)) {
+        return PyLong_Check(object);
+    }
+    for (size_t i = 0; i < sizeof sure / sizeof sure[0]; i++) {
+        if (strncmp(Py_TYPE(object)->tp_name, sure[i], strlen(sure[i])) == 0) {
+            return 1;
+        }
+    }
+    PyObject *answer = usmpy_call("usmpy._objects", "is_index", "(O)", object);
+    Py_XDECREF(answer); /* True and False live on */
+    return answer == NULL ? -1 : answer == Py_True;
+}
+
 PyObject *usmpy_index_of(PyObject *object, const char *parameter, Py_ssize_t i, const char *allowed)
 {
-    PyObject *number = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
+    int is = is_index(object);
+    PyObject *number = is > 0 ? PyNumber_Index(object) : NULL;
     PyObject *type, *cause, *traceback;
-    if (number != NULL || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError))) {
+    if (is < 0) {
+        usmpy_name_argument(parameter);
+    }
+    if (number != NULL || is < 0 || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError))) {
         return number;
     }
     PyErr_Fetch(&type, &cause, &traceback);
@@ -246,7 +308,7 @@ void usmpy_set_item(PyObject **tuple, Py_ssize_t i, PyObject *item)
 PyObject *usmpy_sequence_of(PyObject *object, const char *parameter, Py_ssize_t most)
 {
     if (!PyTuple_Check(object) && !PyList_Check(object) && !PyRange_Check(object) && !PyIter_Check(object) &&
-        (!PySequence_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object) ||
+        (!PySequence_Check(object) || is_record(object) || PyUnicode_Check(object) || PyBytes_Check(object) ||
          PyByteArray_Check(object) || PyObject_HasAttrString(object, "keys"))) {
         return NULL;
     }

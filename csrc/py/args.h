@@ -63,6 +63,10 @@ static inline const char *usmpy_article(const char *noun)
 /* What stands for an object in a message: its representation, or its type where that raises; a new str. */
 PyObject *usmpy_text_of(PyObject *object);
 
+/* PyErr_Format() for a format with %R, also of objects whose repr raises: their address stands for it. NULL
+ */
+void *usmpy_error_format(PyObject *exception, const char *format, ...);
+
 /* Sets TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for its caller to return. */
 void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allowed);
 

@@ -5,6 +5,7 @@
 #include "errors.h"
 #include "interpreter.h"
 #include "lock.h"
+#include "py/args.h"
 #include "py/objects/placement.h"
 
 #include "core/base/detach.h"
@@ -121,13 +122,14 @@ int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)
     Py_XDECREF(number);
     if (seconds == -1.0 && PyErr_Occurred()) {
         if (PyErr_ExceptionMatches(PyExc_TypeError)) {
-            PyErr_Format(PyExc_TypeError, "timeout is %.100R; seconds as a number, or None, are allowed",
-                         timeout);
+            usmpy_error_format(PyExc_TypeError,
+                               "timeout is %.100R; seconds as a number, or None, are allowed", timeout);
         }
         return -1;
     }
     if (!(seconds >= 0)) { /* also NaN */
-        PyErr_Format(PyExc_ValueError, "timeout is %.100R; it must be 0 or more seconds, or None", timeout);
+        usmpy_error_format(PyExc_ValueError, "timeout is %.100R; it must be 0 or more seconds, or None",
+                           timeout);
         return -1;
     }
     *deadline_ns = seconds > 9e9 ? INT64_MAX : usm_clock_ns() + (int64_t)(seconds * 1e9);

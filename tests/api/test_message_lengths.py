@@ -142,6 +142,10 @@ def named(base, *arguments, **members):
     return type(LONG, (base,), members)(*arguments)
 
 
+def mute(self):
+    raise RuntimeError("cannot be shown")
+
+
 def raises(self, *arguments, **keywords):
     raise type(LONG, (TypeError,), {})(LONG)
 
@@ -167,6 +171,17 @@ def test_a_message_is_short_whatever_the_name_of_the_class(call, kind):
 def test_a_message_of_any_call_is_short_whatever_the_representation(call, kind):
     message = told(MORE[call], OBJECTS[kind]())
     assert len(message) <= 400, f"{len(message)}: {message[:200]}"
+
+
+@together("call", [*CALLS, *MORE])
+def test_a_message_needs_no_representation(call):
+    """Objects whose repr raises are refused as others are."""
+    x, y = (
+        usmpy.arange(3, dtype="uint8", device="host"),
+        named(object, __repr__=mute, __str__=lambda self: "y"),
+    )
+    arguments = (x, y) if call in CALLS else (y,)
+    assert "cannot be shown" not in told(({**CALLS, **MORE})[call], *arguments)
 
 
 @together("call, kind", [(call, kind) for call in CALLS for kind in OBJECTS])

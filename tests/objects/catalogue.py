@@ -15,6 +15,7 @@ import enum
 import fractions
 import functools
 import importlib
+import io
 import mmap
 import pathlib
 import tempfile
@@ -145,9 +146,19 @@ def numpy() -> Iterator[tuple]:
     yield "str array", lambda: np.array(["1", "2"])
     yield "string array", lambda: np.array(["1", "2"], np.dtypes.StringDType())
     yield "object of numbers", lambda: np.array([1, 2.5], object)
-    yield "object of arrays", lambda: _objects([np.zeros(2), np.zeros(3)])
+    yield "object of arrays", lambda: _objects([np.zeros(2), np.zeros(3)]), NOTHING
     yield "object 0-d", lambda: np.array(None, object)
     yield "longdouble", lambda: np.ones(2, np.longdouble)
+    yield "longdouble scalar", lambda: np.longdouble(1), Refused(), np.array(1.0)
+    yield "clongdouble scalar", lambda: np.clongdouble(1), Refused(), np.array(1 + 0j)
+    yield "masked 0-d", lambda: np.ma.array(1, mask=True), Refused(r"filled\(|masked")
+    yield "masked 0-d, not masked", lambda: np.ma.array(1.5, mask=False)
+    yield (
+        "masked records",
+        lambda: np.ma.array(np.zeros(2, "i4,f4"), mask=[(1, 0), (0, 0)]),
+        Refused(r"filled\("),
+    )
+    yield "void with fields", lambda: np.zeros((), "i4,f4")[()]
     yield "flatiter", lambda: small((2, 2), "int32").flat
     for dtype in NARROW:
         yield dtype, lambda dtype=dtype: small((2, 2), getattr(ml_dtypes, dtype))
@@ -240,6 +251,10 @@ def python() -> Iterator[tuple]:
     yield "list of timedelta64", lambda: [np.timedelta64(3, "s")]
     yield "list of bytes_", lambda: [np.bytes_(b"12")]
     yield "list of records", lambda: [np.zeros(1, [("a", "i4")])[0]]
+    yield "list of longdouble", lambda: [np.longdouble(1)]
+    yield "list of masked 0-d", lambda: [np.ma.array(1, mask=True)], Refused(r"filled\(|masked")
+    yield "BytesIO", lambda: io.BytesIO(b"12"), Refused(r"getbuffer\(")
+    yield "StringIO", lambda: io.StringIO("12"), NOTHING
     yield "list of masked", lambda: [np.ma.masked, 1.0], Refused(r"filled\(|masked")
     yield "tuple", lambda: (1, 2, 3)
     yield "range", lambda: range(1, 4)
@@ -287,6 +302,23 @@ def python() -> Iterator[tuple]:
         name = f"ctypes {kind.__name__[1:].lower()}"
         yield name, kind, Refused(r"view\(|asarray\(")
         yield f"{name} array", lambda kind=kind: (kind * 2)(), Refused(r"view\(|asarray\(")
+    for kind in ("c_void_p", "c_char_p", "c_wchar_p"):
+        yield f"ctypes {kind}", lambda kind=kind: getattr(ctypes, kind)(), NOTHING
+        yield f"ctypes array of {kind}", lambda kind=kind: (getattr(ctypes, kind) * 2)(), NOTHING
+        yield f"memoryview of {kind}", lambda kind=kind: memoryview(getattr(ctypes, kind)()), NOTHING
+    yield "ctypes py_object", lambda: (ctypes.py_object * 2)(1, 2), NOTHING
+    yield "ctypes c_wchar array", lambda: ctypes.create_unicode_buffer("12"), NOTHING
+    yield "ctypes c_longdouble", lambda: ctypes.c_longdouble(1), Refused("value"), np.array(1.0)
+    yield "ctypes array of c_longdouble", lambda: (ctypes.c_longdouble * 2)(1, 2), Refused(r"list\(")
+    yield "ctypes big-endian", lambda: (ctypes.c_int.__ctype_be__ * 2)(1, 2), Refused(r"astype\(")
+    for name, a in (
+        ("F order", np.zeros((2, 3), "i4,f4").T),
+        ("empty", np.zeros((0, 2), "i4,f4")),
+        ("stepped", np.zeros(4, "i4,f4")[::2]),
+    ):
+        yield f"memoryview of records, {name}", lambda a=a: memoryview(a), Refused(r"view\(")
+    yield "memoryview of text", lambda: memoryview(np.array([["ab", "c"]]).T), Refused(r"view\(")
+    yield "memoryview of longdouble", lambda: memoryview(np.ones(2, np.longdouble)), Refused(r"astype\(")
     yield "ctypes pointer", lambda: ctypes.pointer(ctypes.c_int(3)), NOTHING
     yield (
         "ctypes c_char array",
@@ -549,12 +581,12 @@ def pyarrow() -> Iterator[tuple]:
     yield "Tensor", lambda: pa.Tensor.from_numpy(rows.copy()), rows
     yield "ChunkedArray float32", lambda: pa.chunked_array([np.array([1, 2], "f4"), np.array([3], "f4")])
     yield "ChunkedArray int8", lambda: pa.chunked_array([np.array([1, 2], "i1")])
-    yield "ChunkedArray of str", lambda: pa.chunked_array([["x", "y"]])
+    yield "ChunkedArray of str", lambda: pa.chunked_array([["x", "y"]]), NOTHING
     yield "ChunkedArray bool", lambda: pa.chunked_array([[True, False]])
     yield "ChunkedArray with null", lambda: pa.chunked_array([[1, None]])
     yield "Table", lambda: pa.table({"a": [1.0, 2.0], "b": [3.0, 4.0]})
     yield "Table of two types", lambda: pa.table({"a": [1, 2], "b": [1.5, 2.5]})
-    yield "Table with str", lambda: pa.table({"a": [1, 2], "b": ["x", "y"]})
+    yield "Table with str", lambda: pa.table({"a": [1, 2], "b": ["x", "y"]}), NOTHING
     yield (
         "RecordBatch",
         lambda: pa.record_batch({"a": [1.0, 2.0], "b": [3.0, 4.0]}),

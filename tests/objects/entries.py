@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import operator
 import re
 from collections.abc import Callable
@@ -507,6 +508,66 @@ def concat(case: Case) -> None:
 @entry(OPERANDS, "stack")
 def stack(case: Case) -> None:
     _operand(case, lambda made, x: usmpy.stack([x, made]))
+
+
+@functools.cache
+def kernels(device: usmpy.Device) -> tuple[usmpy.Kernel, usmpy.ElementwiseKernel]:
+    """Of a device; who runs entries clears them afterwards."""
+    source = "kernel void keep(global float *x, float value) { x[get_global_id(0)] = value; }"
+    copy = usmpy.ElementwiseKernel("float32 x, float32 value", "float32 y", "y = value")
+    return usmpy.Program(source, device=device)["keep"], copy
+
+
+def _value(case: Case, call: Callable[[usmpy.USMArray, Any], usmpy.USMArray]) -> None:
+    """A parameter that is a number: it takes those of all libraries, and reads nothing else as one."""
+    made, x = case.make(), case.ours(np.zeros(2, "float32"))
+    if isinstance(made, (bytes, bytearray, memoryview)) and not case.is_scalar:
+        return None  # the bytes of a value
+    if case.is_scalar and case.like.dtype.kind != "c":
+        number = case.like.item()
+        if int(number) == number and int(np.float32(number)) != number:
+            return refuses(lambda: call(x, made), Refused("without loss"))
+        return same(call(x, made), np.full(2, number, "float32"))
+    return refuses(lambda: call(x, made), REFUSED)
+
+
+@entry(OPERANDS, "kernel value")
+def kernel_value(case: Case) -> None:
+    kernel = kernels(case.device)[0]
+    _value(case, lambda x, made: (kernel[2](x, made).wait(), x)[1])
+
+
+@entry(OPERANDS, "ElementwiseKernel value")
+def elementwise_value(case: Case) -> None:
+    kernel = kernels(case.device)[1]
+    _value(case, lambda x, made: kernel(x, made))
+
+
+@entry(OPERANDS, "kernel array")
+def kernel_array(case: Case) -> None:
+    kernel, made = kernels(case.device)[0], case.make()
+    if made is not None:  # a null pointer
+        refuses(lambda: kernel[2](made, 1.0), ASARRAY if case.is_array else REFUSED)
+
+
+@entry(OPERANDS, "linspace")
+def linspace(case: Case) -> None:
+    if case.is_scalar and (case.like.dtype.kind == "c" or case.like.item() > 2**53):
+        return  # refused, and rounded
+    make = lambda x, made: usmpy.linspace(made, made, 2, dtype="float32", device=case.device)  # noqa: E731
+    _value(case, make)
+
+
+@entry(OPERANDS, "axis")
+def axis(case: Case) -> None:
+    made, x = case.make(), case.ours(np.ones((1, 2), "float32"))
+    if made is None or (case.is_array and case.like.ndim == 1) or getattr(made, "size", 1) == 0:
+        return None
+    if case.is_scalar and case.like.dtype == bool:
+        return None  # Python's are ints, others are not
+    if case.is_scalar and case.like.dtype.kind in "iu" and hasattr(made, "__index__") and case.like == 1:
+        return same(usmpy.sum(x, axis=made), np.full(1, 2, "float32"))
+    return refuses(lambda: usmpy.sum(x, axis=made), Refused("", (*ERRORS, usmpy.AxisError, RuntimeError)))
 
 
 @entry(OPERANDS, "searchsorted")

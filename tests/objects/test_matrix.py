@@ -31,7 +31,7 @@ import numpy as np
 import pytest
 from backends import BACKENDS, ORDER, Absent, Backend
 from catalogue import CATALOGUE, Object, objects_of
-from entries import ENTRIES, Case, Wrong
+from entries import ENTRIES, Case, Wrong, kernels
 
 LIST = pathlib.Path(__file__).with_name("wrong.txt")
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "exchange.md"
@@ -76,11 +76,13 @@ def verdict(object: Object, entry: str, backend: Backend) -> str:
 
 
 def verdicts(objects: Iterable[Object], backend: Backend) -> dict[Cell, str]:
-    return {
+    found = {
         (object.name, entry, backend.name): verdict(object, entry, backend)
         for object in objects
         for entry in ENTRIES
     }
+    kernels.cache_clear()
+    return found
 
 
 @functools.cache

@@ -60,9 +60,9 @@ class Wrapped(Forwards):
 
 VALUES = [1.0, 2.0]
 MEANT = {
-    "mask": (lambda: np.ma.array(VALUES, mask=[False, True]), r"masked elements.* obj\.filled\(0\)"),
-    "unit": (lambda: np.array(VALUES).view(Quantity), r"unit .* obj\.value"),
-    "unit of a wrapper": (lambda: Wrapped(np.array(VALUES)), r"unit .* obj\.magnitude"),
+    "mask": (lambda: np.ma.array(VALUES, mask=[False, True]), r"masked elements.* obj\S*\.filled\(0\)"),
+    "unit": (lambda: np.array(VALUES).view(Quantity), r"unit .* obj\S*\.value"),
+    "unit of a wrapper": (lambda: Wrapped(np.array(VALUES)), r"unit .* obj\S*\.magnitude"),
     "no mask": (lambda: np.ma.array(VALUES), None),
     "array": (lambda: np.array(VALUES), None),
     "subclass": (lambda: np.array(VALUES).view(type("Sub", (np.ndarray,), {})), None),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .. import _core
+from .. import _core, _objects
+from .._objects import shown
 from ..errors import ExecutionPlacementError
 from . import layout
 from .types import C_TYPES, check_device, may_cast
@@ -29,7 +30,8 @@ def _scalar(value: Any) -> Any:
     """A number of Python or ctypes as one of Python; NumPy's keep their type, where kernels have it."""
     if isinstance(value, (bool, int, float)):
         return value
-    if getattr(value, "ndim", None) == 0 and getattr(value.dtype, "name", None) in C_TYPES:
+    if getattr(value, "ndim", None) == 0 and getattr(getattr(value, "dtype", None), "name", None) in C_TYPES:
+        _objects.check(value)
         return value
     number = _core._number(value)
     return None if isinstance(number, complex) else number
@@ -62,7 +64,8 @@ def input_of(value: Any, parameter: Parameter, name: str) -> Any:
         number = _scalar(value)
         if number is not None:
             return number
-        hint = "; usmpy.asarray(x) makes one" if hasattr(value, "__len__") else ""
+        way = f"usmpy.asarray({parameter.name}, device=x.device) of another argument x makes one"
+        hint = f"; {way}" if hasattr(value, "__len__") or hasattr(value, "shape") else ""
         raise TypeError(f"{who}: {with_article(value)} was given; a USMArray or a number is allowed{hint}")
     return value
 
@@ -313,7 +316,7 @@ def check_texts(name: object, **texts: object) -> None:
     if not isinstance(name, str):
         raise TypeError(f"name is {with_article(name)}; a str is allowed")
     if not (name.isascii() and name.isidentifier()):
-        raise ValueError(f"name is {name!r:.60}; an identifier of C is allowed")
+        raise ValueError(f"name is {shown(name, 60)}; an identifier of C is allowed")
 
 
 def key_of(value: Any) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from .._objects import shown
 from ..errors import AxisError
 from . import call, layout
 from .fold import Fold, Operands, combined_size, start
@@ -187,13 +188,13 @@ def normalize_axes(axis: Any, ndim: int, name: str) -> list[int]:
     found = []
     for one in axis if isinstance(axis, (tuple, list)) else (axis,):
         if isinstance(one, bool) or not hasattr(one, "__index__"):
-            raise TypeError(f"{name}: axis is {axis!r:.60}; an int, a tuple of ints or None is allowed")
+            raise TypeError(f"{name}: axis is {shown(axis, 60)}; an int, a tuple of ints or None is allowed")
         try:
             d = range(ndim)[one]
         except IndexError:
-            raise AxisError(f"{name}: axis is {axis!r:.60}; the arrays have {count(ndim)}") from None
+            raise AxisError(f"{name}: axis is {shown(axis, 60)}; the arrays have {count(ndim)}") from None
         if d in found:
-            raise ValueError(f"{name}: axis is {axis!r:.60}, which names an axis twice")
+            raise ValueError(f"{name}: axis is {shown(axis, 60)}, which names an axis twice")
         found.append(d)
     return sorted(found)
 

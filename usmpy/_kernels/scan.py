@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from .._objects import shown
 from . import call, layout
 from .fold import Fold, Operands, combined_size, start
 from .program import Programs
@@ -150,7 +151,7 @@ class ScanKernel(_core._Immutable):
                 + ("at least one is needed" if ndim == 0 else "pass the axis to scan along")
             )
         if isinstance(axis, (tuple, list)):
-            raise TypeError(f"{fold.name}: axis is {axis!r:.60}; an int or None is allowed")
+            raise TypeError(f"{fold.name}: axis is {shown(axis, 60)}; an int or None is allowed")
         along = normalize_axes(axis, ndim, fold.name)[0]
         if (exclusive or include_initial) and fold.identity is None:
             what = "exclusive" if exclusive else "include_initial"

@@ -70,10 +70,11 @@ int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter)
     }
     PyObject *axis_error = usmpy_find_state()->axis_error;
     if (ndim == 0) {
-        PyErr_Format(axis_error, "%s is %.100R; an array of 0 dimensions has no axes", parameter, argument);
+        usmpy_error_format(axis_error, "%s is %.100R; an array of 0 dimensions has no axes", parameter,
+                           argument);
     } else {
-        PyErr_Format(axis_error, "%s is %.100R; the array has %d dimension%s, so %d to %d are allowed",
-                     parameter, argument, ndim, usmpy_plural(ndim), -ndim, ndim - 1);
+        usmpy_error_format(axis_error, "%s is %.100R; the array has %d dimension%s, so %d to %d are allowed",
+                           parameter, argument, ndim, usmpy_plural(ndim), -ndim, ndim - 1);
     }
     return -1;
 }
@@ -92,7 +93,8 @@ int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parame
         if (axes[i] < 0) {
             n = -1;
         } else if ((seen >> axes[i] & 1) != 0) {
-            PyErr_Format(PyExc_ValueError, "%s is %.100R; axis %d is repeated", parameter, items, axes[i]);
+            usmpy_error_format(PyExc_ValueError, "%s is %.100R; axis %d is repeated", parameter, items,
+                               axes[i]);
             n = -1;
         } else {
             seen |= UINT64_C(1) << axes[i];
@@ -114,7 +116,7 @@ int usmpy_parse_order(PyObject *order, const char *allowed, char otherwise)
         }
     }
     bool column = strchr(allowed, 'A') != NULL, keep = strchr(allowed, 'K') != NULL;
-    PyErr_Format(
+    usmpy_error_format(
         PyUnicode_Check(order) ? PyExc_ValueError : PyExc_TypeError,
         "order is %.100R; 'C' (row-major)%s 'F' (column-major)%s%s is allowed", order, column ? "," : " or",
         column && !keep ? " or 'A' ('F' for column-major arrays, else 'C')" : "",

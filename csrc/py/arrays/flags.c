@@ -1,6 +1,7 @@
 /* Flags, the object that USMArray.flags returns, with NumPy's and dpctl's names. */
 #include "array.h"
 #include "docstrings.h"
+#include "py/args.h"
 
 #include <string.h>
 
@@ -91,7 +92,7 @@ static const flag *find_key(PyObject *key)
             }
         }
     }
-    PyErr_Format(
+    usmpy_error_format(
         PyExc_KeyError,
         "flags have no key %.100R; 'C', 'F', 'W', 'C_CONTIGUOUS', 'F_CONTIGUOUS', 'WRITABLE', 'CONTIGUOUS', 'FC', "
         "'FNC' and 'FORC' are allowed",

@@ -37,9 +37,14 @@ static int is_sequence(usmpy_state *state, PyObject *object)
  */
 static PyObject *to_number(PyObject *object)
 {
-    return PyIndex_Check(object) && !PySequence_Check(object)
-               ? PyNumber_Index(object)
-               : usmpy_call("usmpy._objects", "refuse", "(O)", object);
+    if (PyIndex_Check(object) && !PySequence_Check(object)) {
+        PyObject *number = PyNumber_Index(object);
+        if (number != NULL || !PyErr_ExceptionMatches(PyExc_TypeError)) {
+            return number;
+        }
+        PyErr_Clear(); /* such as one that stands for no value */
+    }
+    return usmpy_call("usmpy._objects", "refuse", "(O)", object);
 }
 
 /* Adds a leaf. Takes the references in any case. 0 or -1. */
@@ -73,6 +78,26 @@ static void write_path(const position *position, char *path, size_t room)
     for (int i = 0; i < position->depth && length + 24 < room; i++) {
         length += (size_t)PyOS_snprintf(path + length, room - length, "[%zd]", position->at[i]);
     }
+}
+
+/* Lets the pending exception about an object speak of the item of obj that it is. */
+static void name_item(const position *position)
+{
+    PyObject *type, *error, *traceback;
+    char path[200];
+    if (position->depth == 0 ||
+        !(PyErr_ExceptionMatches(PyExc_BufferError) || PyErr_ExceptionMatches(PyExc_TypeError))) {
+        return;
+    }
+    write_path(position, path, sizeof path);
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    PyObject *done = usmpy_call("usmpy._objects", "name_item", "(Os)", error, path);
+    if (done == NULL) {
+        PyErr_Clear();
+    }
+    Py_XDECREF(done);
+    PyErr_Restore(type, error, traceback);
 }
 
 /* Records the lengths from `depth` on, which all items at this depth must have. 0, or -1 with ValueError. */
@@ -259,6 +284,7 @@ static int read_level(usmpy_state *state, PyObject *object, position *position, 
         return read_array(state, (usmpy_array *)array, object, position, nested);
     }
     if (PyErr_Occurred()) {
+        name_item(position);
         return -1;
     }
     if (PyFloat_Check(object) || PyComplex_Check(object)) {
@@ -269,7 +295,11 @@ static int read_level(usmpy_state *state, PyObject *object, position *position, 
         return sequence < 0 ? -1 : read_items(state, object, position, nested);
     }
     PyObject *number = to_number(object);
-    return number == NULL ? -1 : read_number(number, position->depth, nested);
+    if (number == NULL) {
+        name_item(position);
+        return -1;
+    }
+    return read_number(number, position->depth, nested);
 }
 
 int usmpy_nested_read(usmpy_state *state, PyObject *object, usmpy_nested *nested)
@@ -313,14 +343,33 @@ usm_dtype usmpy_nested_dtype(const usmpy_nested *nested, const usm_device *devic
                           : usm_dtype_with_number(USM_BOOL, nested->highest, wide);
 }
 
+/* Tells of an integer that does not fit which type holds all of the sequence. -1 */
+static int refuse_number(usmpy_state *state, const usmpy_nested *nested, PyObject *number, usm_dtype dtype)
+{
+    PyErr_Clear();
+    PyObject *items = PyList_New(nested->n);
+    for (Py_ssize_t i = 0; items != NULL && i < nested->n; i++) {
+        PyList_SET_ITEM(items, i, Py_NewRef(nested->leaves[i].value));
+    }
+    PyObject *done = items == NULL ? NULL
+                                   : usmpy_call("usmpy._objects", "refuse_number", "(OOO)", number,
+                                                usmpy_dtype_object(state, dtype), items);
+    Py_XDECREF(items);
+    Py_XDECREF(done);
+    return -1;
+}
+
 /* Writes the numbers from leaf `first` on, up to the next array, side by side. Their count, or -1. */
 static Py_ssize_t write_numbers(usmpy_state *state, const usmpy_nested *nested, Py_ssize_t first,
                                 usm_dtype dtype, char *element)
 {
     Py_ssize_t i = first;
     for (; i < nested->n && !usmpy_is_array(state, nested->leaves[i].value); i++) {
-        if (usmpy_scalar_to_element(state, nested->leaves[i].value, dtype, element) < 0) {
-            return -1;
+        PyObject *number = nested->leaves[i].value;
+        if (usmpy_scalar_to_element(state, number, dtype, element) < 0) {
+            bool is_large = usm_dtype_table[dtype].kind < USM_KIND_FLOAT && dtype != USM_BOOL &&
+                            nested->n > 1 && PyErr_ExceptionMatches(PyExc_OverflowError);
+            return is_large ? refuse_number(state, nested, number, dtype) : -1;
         }
         element += usm_dtype_table[dtype].itemsize;
     }

@@ -1,4 +1,5 @@
 /* Python numbers: their kinds, and conversion between them and elements of arrays. */
+#include "py/args.h"
 #include "py/objects/dtype.h"
 
 #include "core/layout/number.h"
@@ -161,7 +162,8 @@ int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtyp
         usm_number_store(dtype, value.real, value.imag, element);
         return 0;
     }
-    PyErr_Format(PyExc_TypeError, "%.100R is not a number; bool, int, float and complex are allowed", scalar);
+    usmpy_error_format(PyExc_TypeError, "%.100R is not a number; bool, int, float and complex are allowed",
+                       scalar);
     return -1;
 }
 

@@ -4,6 +4,7 @@
 #include "few.h"
 #include "mask.h"
 #include "operands.h"
+#include "py/args.h"
 #include "py/errors.h"
 #include "py/functions/where.h"
 
@@ -65,9 +66,10 @@ static int check_range(usmpy_state *state, usmpy_array *bad, const selection *s)
             element = usm_view_element(&index, s->ndim, s->shape, found - 1);
             PyObject *value = usmpy_read_integer(state, bad->queue, &element);
             if (value != NULL) {
-                PyErr_Format(PyExc_IndexError,
-                             "index %.100R in an index array is out of range for an axis of length %lld",
-                             value, (long long)usmpy_shape(s->view)[s->keys.axes[i]]);
+                usmpy_error_format(
+                    PyExc_IndexError,
+                    "index %.100R in an index array is out of range for an axis of length %lld", value,
+                    (long long)usmpy_shape(s->view)[s->keys.axes[i]]);
                 Py_DECREF(value);
             }
         }

@@ -229,7 +229,7 @@ PyObject *usmpy_array_format(PyObject *self, PyObject *specification)
         return PyObject_Str(self);
     }
     if (((usmpy_array *)self)->ndim != 0) {
-        return PyErr_Format(
+        return usmpy_error_format(
             PyExc_TypeError,
             "format %.100R needs an array of 0 dimensions, and this one has %d; format x.item(), or the "
             "elements of x.asnumpy()",

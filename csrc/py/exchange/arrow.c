@@ -73,8 +73,8 @@ static int check_request(PyObject *const *args, Py_ssize_t nargs, PyObject *kwna
         if (PyUnicode_CompareWithASCIIString(name, "requested_schema") == 0) {
             requested = value;
         } else if (value != Py_None) {
-            PyErr_Format(PyExc_NotImplementedError, "%s() got %U=%.100R; only None is supported", function,
-                         name, value);
+            usmpy_error_format(PyExc_NotImplementedError, "%s() got %U=%.100R; only None is supported",
+                               function, name, value);
             return -1;
         }
     }
@@ -205,9 +205,9 @@ static PyObject *ask_pair(usmpy_state *state, PyObject *object, bool *on_device)
     if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 ||
         !PyCapsule_CheckExact(PyTuple_GET_ITEM(pair, 0)) ||
         !PyCapsule_CheckExact(PyTuple_GET_ITEM(pair, 1))) {
-        PyErr_Format(PyExc_TypeError, "%.80s.%s() returned %.100R; a tuple of two capsules is needed",
-                     Py_TYPE(object)->tp_name, *on_device ? "__arrow_c_device_array__" : "__arrow_c_array__",
-                     pair);
+        usmpy_error_format(PyExc_TypeError, "%.80s.%s() returned %.100R; a tuple of two capsules is needed",
+                           Py_TYPE(object)->tp_name,
+                           *on_device ? "__arrow_c_device_array__" : "__arrow_c_array__", pair);
         Py_CLEAR(pair);
     }
     return pair;

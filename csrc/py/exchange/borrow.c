@@ -258,7 +258,7 @@ static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, 
     bool has_streams = usmpy_has_streams(array->alloc);
     if (!has_streams &&
         (PyLong_Check(stream) || PyObject_HasAttr(stream, state->names[USMPY___cuda_stream__]))) {
-        PyErr_Format(
+        usmpy_error_format(
             PyExc_BufferError,
             "lend(): stream is %.100R, but memory of backend %s has no such streams; a Queue, an Event "
             "or None is allowed",

@@ -58,20 +58,9 @@ usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, 
 {
     usm_dtype dtype = usmpy_dtype_of_format(view->format, view->itemsize);
     if (dtype == USM_NO_DTYPE || usm_dtype_table[dtype].itemsize != view->itemsize) {
-        const char *format = view->format == NULL ? "B" : view->format;
-        bool swapped = *format == '>' || *format == '!', wide = strpbrk(format, "gwu") != NULL;
-        return (usmpy_array *)PyErr_Format(
-            PyExc_BufferError,
-            "the buffer has format '%.100s' and item size %zd; bool, integers, float16 to float64 and complex "
-            "numbers in native byte order are allowed: numpy.%s(obj)%s%.20s%s",
-            format, view->itemsize, swapped || wide ? "asarray" : "ascontiguousarray",
-            swapped ? ".astype(\"="
-            : wide  ? ".astype(\"float64"
-                    : ".view(\"uint8",
-            swapped ? format + 1 : "",
-            swapped ? "\") has that"
-            : wide  ? "\") has numbers that it stands for"
-                    : "\") has its bytes");
+        usmpy_call("usmpy._objects", "refuse_buffer", "(sni)", view->format == NULL ? "B" : view->format,
+                   view->itemsize, view->ndim);
+        return NULL;
     }
     if (view->ndim < 0 || view->ndim > USM_MAX_NDIM || (view->suboffsets != NULL && view->ndim > 0)) {
         PyErr_Format(PyExc_BufferError,

@@ -23,8 +23,8 @@ static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, u
     void *stream;
     long number = PyLong_Check(version) ? PyLong_AsLong(version) : -1;
     if (number < 0) {
-        PyErr_Format(PyExc_BufferError, CUDA " has the version %.100R; an int of 0 or more is allowed",
-                     version);
+        usmpy_error_format(PyExc_BufferError, CUDA " has the version %.100R; an int of 0 or more is allowed",
+                           version);
         return -1;
     }
     if (number < 3 || !usmpy_given(value)) {
@@ -129,9 +129,9 @@ static int check_plain(PyObject *mask, PyObject *descr, PyObject *typestr)
     }
     Py_XDECREF(field);
     if (same == 0) {
-        PyErr_Format(PyExc_BufferError,
-                     CUDA " has the descr %.100R beside the typestr %.100R; records cannot be taken", descr,
-                     typestr);
+        usmpy_error_format(PyExc_BufferError,
+                           CUDA " has the descr %.100R beside the typestr %.100R; records cannot be taken",
+                           descr, typestr);
     }
     return same > 0 ? 0 : -1;
 }
@@ -140,8 +140,8 @@ static int check_plain(PyObject *mask, PyObject *descr, PyObject *typestr)
 static int parse(PyObject *const *members, usmpy_claim *claim)
 {
     if (!PyTuple_Check(members[SHAPE])) {
-        PyErr_Format(PyExc_BufferError, CUDA " has %.100R as 'shape'; a tuple of ints is needed",
-                     members[SHAPE]);
+        usmpy_error_format(PyExc_BufferError, CUDA " has %.100R as 'shape'; a tuple of ints is needed",
+                           members[SHAPE]);
         return -1;
     }
     claim->usm = false;

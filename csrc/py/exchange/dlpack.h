@@ -124,6 +124,9 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, USM_TAKES usmpy_tensor 
  * Imports x through the exchange of its type, in place. NULL with an exception. `borrows`: for borrow(),
  * which also takes arrays that require grad.
  */
+/* Refuses an object whose mask or unit would be lost. 0 or -1. */
+int usmpy_check_plain(PyObject *x);
+
 usmpy_array *usmpy_import_dlpack(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows);
 /*
  * The current stream of the owner of x for memory like the array's: from its exchange table, its

@@ -136,9 +136,9 @@ static int wants_version(PyObject *max_version)
         return version[0] >= 1;
     }
     if (found == 0) {
-        PyErr_Format(PyExc_TypeError,
-                     "max_version is %.100R; None or a tuple of two ints, such as (1, 0), is allowed",
-                     max_version);
+        usmpy_error_format(PyExc_TypeError,
+                           "max_version is %.100R; None or a tuple of two ints, such as (1, 0), is allowed",
+                           max_version);
     }
     return -1;
 }
@@ -167,7 +167,7 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDe
     int found = usmpy_dlpack_pair(dl_device, pair);
     if (found <= 0) {
         if (found == 0) {
-            PyErr_Format(
+            usmpy_error_format(
                 PyExc_TypeError,
                 "dl_device is %.100R; None or a pair of ints (device type, device id), such as (1, 0), is "
                 "allowed",
@@ -185,10 +185,11 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDe
         return 0;
     }
     char own[48];
-    PyErr_Format(PyExc_BufferError,
-                 "dl_device is %.100R; this array's memory is visible as %s, id %d, but as no such device%s",
-                 dl_device, usm_dldevice_text((int32_t)device->device_type, own, sizeof own),
-                 (int)device->device_id, is_host ? " without a copy, and copy=False was given" : "");
+    usmpy_error_format(
+        PyExc_BufferError,
+        "dl_device is %.100R; this array's memory is visible as %s, id %d, but as no such device%s",
+        dl_device, usm_dldevice_text((int32_t)device->device_type, own, sizeof own), (int)device->device_id,
+        is_host ? " without a copy, and copy=False was given" : "");
     return -1;
 }
 
@@ -213,8 +214,9 @@ static order order_without_streams(PyObject *stream)
             return ORDER_NONE;
         }
     }
-    PyErr_Format(PyExc_BufferError,
-                 "stream is %.100R; memory of the CPU has no streams, so None or -1 is allowed", stream);
+    usmpy_error_format(PyExc_BufferError,
+                       "stream is %.100R; memory of the CPU has no streams, so None or -1 is allowed",
+                       stream);
     return ORDER_ERROR;
 }
 
@@ -233,7 +235,7 @@ static order order_of_stream(PyObject *stream, const DLDevice *device, void **ha
     int overflow;
     long long value = PyLong_AsLongLongAndOverflow(stream, &overflow);
     if (overflow != 0 || value < -1 || value == 0) {
-        PyErr_Format(
+        usmpy_error_format(
             PyExc_ValueError,
             "stream is %.100R; None, -1, 1 (the legacy default stream), 2 (the calling thread's) or the "
             "address of a CUDA stream is allowed",

@@ -346,8 +346,7 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
     return usmpy_array_from_tensor(state, &tensor, &origin, queue_object);
 }
 
-/* Refuses an object whose mask or unit would be lost. 0 or -1. */
-static int check_plain(PyObject *x)
+int usmpy_check_plain(PyObject *x)
 {
     PyObject *none = usmpy_call("usmpy._objects", "check", "(O)", x);
     Py_XDECREF(none);
@@ -369,7 +368,7 @@ static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *
     }
     Py_DECREF(method);
     const usmpy_type_entry entry = {.route = USMPY_ROUTE_VERSIONED};
-    return check_plain(x) < 0 ? NULL : through_method(state, x, &entry, queue_object);
+    return usmpy_check_plain(x) < 0 ? NULL : through_method(state, x, &entry, queue_object);
 }
 
 /*
@@ -398,7 +397,7 @@ usmpy_array *usmpy_import_dlpack(usmpy_state *state, PyObject *x, PyObject *queu
         room = *entry;
         room.method = NULL; /* the check may run Python code that changes the type */
         entry = &room;
-        if (check_plain(x) < 0) {
+        if (usmpy_check_plain(x) < 0) {
             return NULL;
         }
     }
@@ -435,9 +434,10 @@ static PyObject *queue_of_device(usmpy_state *state, PyObject *device, DLDevice 
         return usmpy_home_queue(state, *named, NULL);
     }
     if (found > 0) {
-        PyErr_Format(PyExc_BufferError, "device is %.100R; no DLPack device has such a type or id", device);
+        usmpy_error_format(PyExc_BufferError, "device is %.100R; no DLPack device has such a type or id",
+                           device);
     } else if (found == 0) {
-        PyErr_Format(
+        usmpy_error_format(
             PyExc_TypeError,
             "device is %.100R; a DLPack device is a pair of ints (device type, device id), such as (1, 0)",
             device);

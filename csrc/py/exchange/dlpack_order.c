@@ -1,5 +1,6 @@
 /* Orders the streams of producers and the queues of usmpy, on import and when memory is returned. */
 #include "dlpack.h"
+#include "py/args.h"
 #include "py/errors.h"
 #include "py/wait.h"
 #include "stream.h"
@@ -24,12 +25,14 @@ static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
     int64_t values[2];
     int found = usmpy_dlpack_pair(pair, values);
     if (found == 0) {
-        PyErr_Format(PyExc_TypeError, "%.80s.__dlpack_device__() returned %.100R; a pair of ints is needed",
-                     Py_TYPE(x)->tp_name, pair);
+        usmpy_error_format(PyExc_TypeError,
+                           "%.80s.__dlpack_device__() returned %.100R; a pair of ints is needed",
+                           Py_TYPE(x)->tp_name, pair);
     } else if (found > 0 && !usmpy_pair_is_device(values)) {
-        PyErr_Format(PyExc_BufferError,
-                     "%.80s.__dlpack_device__() returned %.100R; no DLPack device has such a type or id",
-                     Py_TYPE(x)->tp_name, pair);
+        usmpy_error_format(
+            PyExc_BufferError,
+            "%.80s.__dlpack_device__() returned %.100R; no DLPack device has such a type or id",
+            Py_TYPE(x)->tp_name, pair);
         found = 0;
     } else if (found > 0) {
         *device = (DLDevice){(DLDeviceType)values[0], (int32_t)values[1]};

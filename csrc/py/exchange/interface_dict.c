@@ -30,7 +30,7 @@ int usmpy_interface_read(usmpy_state *state, PyObject *object, const usmpy_inter
         PyObject *name = state->names[interface->members[i].name];
         out[i] = usmpy_dict_get(dict, name);
         if (out[i] == NULL && interface->members[i].required && !PyErr_Occurred()) {
-            PyErr_Format(PyExc_BufferError, "%s has no %.100R", interface->text, name);
+            usmpy_error_format(PyExc_BufferError, "%s has no %.100R", interface->text, name);
         }
     }
     bool failed = PyErr_Occurred() != NULL;
@@ -67,7 +67,7 @@ static int parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dt
         }
     }
     if (*dtype == USM_NO_DTYPE) {
-        PyErr_Format(
+        usmpy_error_format(
             PyExc_BufferError,
             "%s has the typestr %.100R; bool, integers, float16 to float64 and complex numbers in native "
             "byte order are allowed",
@@ -81,8 +81,9 @@ int usmpy_interface_parse(const usmpy_interface *interface, PyObject *data, PyOb
                           PyObject *typestr, usmpy_claim *claim)
 {
     if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
-        PyErr_Format(PyExc_BufferError, "%s has %.100R as 'data'; a pair (pointer, read-only) is needed",
-                     interface->text, data);
+        usmpy_error_format(PyExc_BufferError,
+                           "%s has %.100R as 'data'; a pair (pointer, read-only) is needed", interface->text,
+                           data);
         return -1;
     }
     int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));

@@ -31,8 +31,8 @@ int usmpy_parse_address(PyObject *argument, void **address)
 {
     int found = usmpy_address_of(argument, "address", address);
     if (found == 0) {
-        PyErr_Format(PyExc_ValueError, "address is %.100R, which is no address; 0 to 2**64 - 1 are allowed",
-                     argument);
+        usmpy_error_format(PyExc_ValueError,
+                           "address is %.100R, which is no address; 0 to 2**64 - 1 are allowed", argument);
     }
     return found > 0 ? 0 : -1;
 }

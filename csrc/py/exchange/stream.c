@@ -49,9 +49,9 @@ static int convert_handle(PyObject *object, PyObject *number, usmpy_stream *out)
 {
     int found = number == Py_None ? 1 : usmpy_address_of(number, "handle", &out->handle);
     if (found == 0 || (found < 0 && PyErr_ExceptionMatches(PyExc_TypeError))) {
-        PyErr_Format(PyExc_TypeError,
-                     "the stream %.100R has the handle %.100R; an address, 0 or None is allowed", object,
-                     number);
+        usmpy_error_format(PyExc_TypeError,
+                           "the stream %.100R has the handle %.100R; an address, 0 or None is allowed",
+                           object, number);
     }
     Py_DECREF(number);
     out->handle = out->handle == NULL ? USM_STREAM_LEGACY : out->handle;
@@ -72,11 +72,12 @@ static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
         PySequence_Check(info) && !PyUnicode_Check(info) ? usmpy_tuple_of(info, "__cuda_stream__", 2) : NULL;
     int found = -1;
     if (pair == NULL || PyTuple_GET_SIZE(pair) != 2 || !PyLong_Check(PyTuple_GET_ITEM(pair, 0))) {
-        PyErr_Format(PyExc_TypeError, "%.80s.__cuda_stream__ returned %.100R; (0, handle) is needed",
-                     Py_TYPE(object)->tp_name, info);
+        usmpy_error_format(PyExc_TypeError, "%.80s.__cuda_stream__ returned %.100R; (0, handle) is needed",
+                           Py_TYPE(object)->tp_name, info);
     } else if (PyObject_IsTrue(PyTuple_GET_ITEM(pair, 0)) != 0) {
-        PyErr_Format(PyExc_TypeError, "%.80s.__cuda_stream__ has version %.100R; version 0 is supported",
-                     Py_TYPE(object)->tp_name, PyTuple_GET_ITEM(pair, 0));
+        usmpy_error_format(PyExc_TypeError,
+                           "%.80s.__cuda_stream__ has version %.100R; version 0 is supported",
+                           Py_TYPE(object)->tp_name, PyTuple_GET_ITEM(pair, 0));
     } else {
         found = convert_handle(object, Py_NewRef(PyTuple_GET_ITEM(pair, 1)), out);
     }
@@ -135,7 +136,7 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
     }
     if (PyLong_Check(object) && !PyBool_Check(object)) {
         if (usmpy_address_of(object, "stream", &out->handle) <= 0 || out->handle == NULL) {
-            PyErr_Format(
+            usmpy_error_format(
                 PyExc_ValueError,
                 "stream is %.100R; 1 (the legacy default stream), 2 (the calling thread's) or the address "
                 "of a stream is allowed",

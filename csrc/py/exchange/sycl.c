@@ -2,6 +2,7 @@
 #include "sycl.h"
 
 #include "native.h"
+#include "py/args.h"
 #include "py/deferred.h"
 #include "py/errors.h"
 #include "py/keep.h"
@@ -122,9 +123,9 @@ static PyObject *capsule_of(PyObject *object)
     PyObject *capsule =
         PyCapsule_CheckExact(object) ? Py_NewRef(object) : PyObject_CallMethod(object, "_get_capsule", NULL);
     if (capsule != NULL && !PyCapsule_IsValid(capsule, QUEUE) && !PyCapsule_IsValid(capsule, CONTEXT)) {
-        PyErr_Format(PyExc_BufferError,
-                     "a %.80s gives %.100R; a capsule named '" QUEUE "' or '" CONTEXT "' can be taken",
-                     Py_TYPE(object)->tp_name, capsule);
+        usmpy_error_format(PyExc_BufferError,
+                           "a %.80s gives %.100R; a capsule named '" QUEUE "' or '" CONTEXT "' can be taken",
+                           Py_TYPE(object)->tp_name, capsule);
         Py_CLEAR(capsule);
     }
     return capsule;

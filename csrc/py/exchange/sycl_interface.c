@@ -84,7 +84,7 @@ static int check_version(PyObject *version)
 {
     if (version != NULL && (!PyLong_Check(version) || PyLong_AsLong(version) != 1)) {
         PyErr_Clear();
-        PyErr_Format(PyExc_BufferError, SYCL " has the version %.100R; 1 is allowed", version);
+        usmpy_error_format(PyExc_BufferError, SYCL " has the version %.100R; 1 is allowed", version);
         return -1;
     }
     return 0;

@@ -28,7 +28,7 @@ static PyObject *broadcast_shapes(PyObject *module, PyObject *const *args, Py_ss
         int n = usmpy_parse_shape(args[i], next, "shapes");
         for (int k = 0; k < n; k++) {
             if (next[k] < 0) {
-                return PyErr_Format(
+                return usmpy_error_format(
                     PyExc_ValueError,
                     "broadcast_shapes(): argument %zd is %.100R; lengths of 0 or more are allowed", i,
                     args[i]);
@@ -114,8 +114,8 @@ static int parse_indexing(PyObject *indexing)
             return i;
         }
     }
-    PyErr_Format(PyUnicode_Check(indexing) ? PyExc_ValueError : PyExc_TypeError,
-                 "meshgrid(): indexing is %.100R; 'xy' or 'ij' is allowed", indexing);
+    usmpy_error_format(PyUnicode_Check(indexing) ? PyExc_ValueError : PyExc_TypeError,
+                       "meshgrid(): indexing is %.100R; 'xy' or 'ij' is allowed", indexing);
     return -1;
 }
 

@@ -101,6 +101,18 @@ PyObject *usmpy_array_richcompare(PyObject *self, PyObject *other, int op)
         Py_DECREF(number);
         return result;
     }
+    if (found < 0 && PyErr_ExceptionMatches(PyExc_BufferError)) {
+        PyObject *type, *error, *traceback;
+        PyErr_Fetch(&type, &error, &traceback);
+        if (usmpy_has_protocol(other)) {
+            PyErr_Restore(type, error, traceback);
+            return NULL;
+        }
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+        Py_RETURN_NOTIMPLEMENTED; /* pointers and structures of ctypes are no numbers */
+    }
     if (found == 0 && !PyBytes_Check(other) && usmpy_has_elements(other)) {
         return PyErr_Format(PyExc_TypeError,
                             "a USMArray cannot be compared with %s %.80s, which has no queue; "

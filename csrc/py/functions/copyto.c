@@ -27,8 +27,8 @@ static int parse_casting(PyObject *argument)
             return i;
         }
     }
-    PyErr_Format(PyUnicode_Check(argument) ? PyExc_ValueError : PyExc_TypeError,
-                 "casting is %.100R; 'no', 'safe', 'same_kind' or 'unsafe' is allowed", argument);
+    usmpy_error_format(PyUnicode_Check(argument) ? PyExc_ValueError : PyExc_TypeError,
+                       "casting is %.100R; 'no', 'safe', 'same_kind' or 'unsafe' is allowed", argument);
     return -1;
 }
 
@@ -38,8 +38,24 @@ static PyObject *source_of(usmpy_state *state, PyObject *src, usmpy_array *dst)
     bool is_number = PyLong_CheckExact(src) || PyFloat_CheckExact(src) || PyComplex_CheckExact(src);
     bool follows = is_number && dst->dtype < USM_COMPUTED_DTYPES &&
                    usmpy_kind_of_number(src) <= usm_dtype_table[dst->dtype].kind;
-    return follows ? usmpy_array_from_python(state, src, dst->dtype, dst->queue, USM_DEVICE)
-                   : usmpy_operand(state, src, dst->queue);
+    if (follows) {
+        return usmpy_array_from_python(state, src, dst->dtype, dst->queue, USM_DEVICE);
+    }
+    PyObject *source = usmpy_operand(state, src, dst->queue), *number = NULL, *type, *error, *traceback;
+    if (source != NULL || !PyErr_ExceptionMatches(PyExc_BufferError)) {
+        return source;
+    }
+    PyErr_Fetch(&type, &error, &traceback);
+    if (usmpy_host_scalar(state, src, &number) > 0) { /* of long double, which no array has */
+        source = usmpy_array_from_python(state, number, USM_NO_DTYPE, dst->queue, USM_DEVICE);
+        Py_DECREF(number);
+        Py_CLEAR(type);
+        Py_CLEAR(error);
+        Py_CLEAR(traceback);
+    } else {
+        PyErr_Restore(type, error, traceback);
+    }
+    return source;
 }
 
 /* The two arrays of a copy. */

@@ -105,7 +105,7 @@ static int is_of_kind(usmpy_state *state, usm_dtype dtype, PyObject *kind)
             return (names[i].kinds >> usm_dtype_table[dtype].kind & 1) != 0;
         }
     }
-    PyErr_Format(
+    usmpy_error_format(
         PyExc_ValueError,
         "kind is %.100R; a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', "
         "'complex floating', 'numeric' or a tuple of them is allowed",
@@ -148,7 +148,7 @@ static int parse_limited(usmpy_state *state, PyObject *type, usm_dtype *dtype, b
     }
     usm_dtype_kind kind = usm_dtype_table[*dtype].kind;
     if (real ? kind != USM_KIND_FLOAT : kind != USM_KIND_INT && kind != USM_KIND_UINT) {
-        PyErr_Format(
+        usmpy_error_format(
             PyExc_TypeError, "%s(): type is %.100R; %s is allowed", function, type,
             real ? "a floating-point type, or an array of one" : "an integer type, or an array of one");
         return -1;

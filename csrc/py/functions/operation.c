@@ -170,7 +170,7 @@ static PyObject *explain(usmpy_state *state, const char *name, PyObject *const *
     if (other == OTHERS) {
         return PyErr_Format(
             PyExc_ValueError,
-            "explain_operation(): function is '%s'; functions of arithmetic and mathematics, reductions, scans, "
+            "explain_operation(): function is '%.100s'; functions of arithmetic and mathematics, reductions, scans, "
             "sort, argsort and matmul are allowed",
             name);
     }

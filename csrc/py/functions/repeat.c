@@ -230,8 +230,8 @@ static PyObject *tile(usmpy_array *x, PyObject *const *arguments)
         int own = i - (ndim - x->ndim), given = i - (ndim - n);
         int64_t count = given >= 0 ? counts[given] : 1, length = own >= 0 ? usmpy_shape(x)[own] : 1;
         if (count < 0) {
-            return PyErr_Format(PyExc_ValueError, "tile(): repetitions is %.100R; 0 or more is allowed",
-                                arguments[1]);
+            return usmpy_error_format(PyExc_ValueError, "tile(): repetitions is %.100R; 0 or more is allowed",
+                                      arguments[1]);
         }
         if (__builtin_mul_overflow(length, count, &whole[i])) {
             return (PyObject *)too_long("tile");

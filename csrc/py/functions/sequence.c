@@ -2,6 +2,7 @@
 #include "creation.h"
 #include "docstrings.h"
 #include "py/args.h"
+#include "py/arrays/hints.h"
 #include "py/objects/placement.h"
 
 #include "core/ops/sequence.h"
@@ -26,7 +27,8 @@ static int check_dtype(const char *function, usm_dtype dtype)
 static PyObject *to_number(usmpy_state *state, PyObject *argument, const char *parameter)
 {
     PyObject *number;
-    int found = usmpy_host_scalar(state, argument, &number);
+    usm_dtype dtype;
+    int found = usmpy_host_value(state, argument, &number, &dtype);
     if (found > 0) {
         return number;
     }
@@ -37,11 +39,18 @@ static PyObject *to_number(usmpy_state *state, PyObject *argument, const char *p
         }
         PyErr_Clear(); /* numbers of a type that is not exchanged, such as numpy.longdouble, convert below */
     }
-    number = PyIndex_Check(argument)    ? PyNumber_Index(argument)
-             : PyNumber_Check(argument) ? PyNumber_Float(argument)
-                                        : NULL;
-    if (number == NULL && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError))) {
-        PyErr_Format(PyExc_TypeError, "%s is %.100R; a number is allowed", parameter, argument);
+    if (usmpy_has_protocol(argument)) { /* it is an array */
+        PyErr_Format(PyExc_TypeError, "%s is %s %.80s; a number is allowed", parameter, USMPY_A(argument));
+        return NULL;
+    }
+    number = PyIndex_Check(argument) ? usmpy_index_of(argument, parameter, -1, "a number is allowed")
+             : PyNumber_Check(argument) && !PySequence_Check(argument) ? PyNumber_Float(argument)
+                                                                       : NULL;
+    if (number == NULL && !PyIndex_Check(argument) &&
+        (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError) ||
+         PyErr_ExceptionMatches(PyExc_ValueError))) { /* texts and records of NumPy */
+        PyErr_Clear();
+        usmpy_error_format(PyExc_TypeError, "%s is %.100R; a number is allowed", parameter, argument);
     }
     return number;
 }
@@ -154,7 +163,8 @@ static int parse_numbers(usmpy_state *state, PyObject *const *arguments, PyObjec
             return -1;
         }
         if (PyComplex_Check(numbers[i])) {
-            PyErr_Format(PyExc_TypeError, "%s is %.100R; a real number is allowed", parameters[i], given[i]);
+            usmpy_error_format(PyExc_TypeError, "%s is %.100R; a real number is allowed", parameters[i],
+                               given[i]);
             return -1;
         }
         *integral = *integral && PyLong_Check(numbers[i]);
@@ -244,7 +254,7 @@ static PyObject *linspace(usmpy_state *state, PyObject *const *arguments)
         return NULL;
     }
     if (count < 0) {
-        return PyErr_Format(PyExc_ValueError, "num is %.100R; 0 or more is allowed", arguments[2]);
+        return usmpy_error_format(PyExc_ValueError, "num is %.100R; 0 or more is allowed", arguments[2]);
     }
     int endpoint = usmpy_bool(arguments[4], 1, "linspace", "endpoint");
     PyObject *const options[] = {arguments[3], arguments[5], arguments[6], arguments[7]};

@@ -103,9 +103,9 @@ static PyObject *device_create_sub_devices(PyObject *self, PyObject *const *args
         return NULL;
     }
     if (units < 1 || units > (int64_t)device->device->info.max_compute_units) {
-        PyErr_Format(PyExc_ValueError,
-                     "units is %.100R; the device has %u compute units, so 1 to %u are allowed", argument,
-                     device->device->info.max_compute_units, device->device->info.max_compute_units);
+        usmpy_error_format(
+            PyExc_ValueError, "units is %.100R; the device has %u compute units, so 1 to %u are allowed",
+            argument, device->device->info.max_compute_units, device->device->info.max_compute_units);
         return NULL;
     }
     usm_device **parts;

@@ -168,7 +168,7 @@ PyObject *usmpy_device_has_aspect(PyObject *self, PyObject *name)
     }
     PyObject *names = all_aspects();
     if (names != NULL) {
-        PyErr_Format(PyExc_ValueError, "aspect is %.60R; one of %U is allowed", name, names);
+        usmpy_error_format(PyExc_ValueError, "aspect is %.60R; one of %U is allowed", name, names);
         Py_DECREF(names);
     }
     return NULL;

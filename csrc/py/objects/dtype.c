@@ -65,11 +65,14 @@ static usm_dtype from_ctypes(PyTypeObject *class)
 {
     usm_dtype dtype = USM_NO_DTYPE;
     PyObject *letter = PyObject_GetAttrString((PyObject *)class, "_type_");
-    if (letter != NULL && PyUnicode_Check(letter) && PyUnicode_GET_LENGTH(letter) == 1) {
+    PyObject *swapped = PyObject_GetAttrString((PyObject *)class, "__ctype_be__"); /* itself: big-endian */
+    if (letter != NULL && PyUnicode_Check(letter) && PyUnicode_GET_LENGTH(letter) == 1 &&
+        swapped != (PyObject *)class) {
         const char code = (char)PyUnicode_READ_CHAR(letter, 0);
         dtype = usm_dtype_from_code(&code, 1);
     }
     Py_XDECREF(letter);
+    Py_XDECREF(swapped);
     PyErr_Clear();
     return dtype;
 }
@@ -123,22 +126,46 @@ static int convert(usmpy_state *state, PyObject *object, usm_dtype *dtype)
         *dtype = from_text(text, (size_t)length);
         return *dtype != USM_NO_DTYPE;
     }
-    if (PyType_Check(object)) {
-        *dtype = from_class((PyTypeObject *)object);
-        return *dtype != USM_NO_DTYPE;
+    *dtype = PyType_Check(object) ? from_class((PyTypeObject *)object) : USM_NO_DTYPE;
+    if (*dtype != USM_NO_DTYPE) {
+        return 1;
     }
-    return from_numpy_dtype(object, dtype);
+    int found = PyType_Check(object) ? 0 : from_numpy_dtype(object, dtype);
+    if (found != 0) {
+        return found;
+    }
+    PyObject *own =
+        PyObject_GetAttrString(object, "dtype"); /* as numpy.dtype() reads it: jax.numpy.float32 */
+    PyErr_Clear();
+    found = own == NULL || PyType_Check(own) ? 0 : from_numpy_dtype(own, dtype);
+    Py_XDECREF(own);
+    return found;
+}
+
+/* The name of a type of another library, by the last word of its text, such as torch.float32; NULL: none. */
+static const char *name_in_text(PyObject *object)
+{
+    PyObject *text = PyObject_Str(object);
+    const char *name = text == NULL ? NULL : PyUnicode_AsUTF8(text),
+               *dot = name == NULL ? NULL : strrchr(name, '.');
+    name = dot != NULL ? dot + 1 : name;
+    usm_dtype dtype = name == NULL ? USM_NO_DTYPE : usm_dtype_from_name(name, strlen(name));
+    Py_XDECREF(text);
+    PyErr_Clear();
+    return dtype == USM_NO_DTYPE ? NULL : usm_dtype_table[dtype].name;
 }
 
 int usmpy_dtype_convert(usmpy_state *state, PyObject *object, usm_dtype *dtype)
 {
     int found = convert(state, object, dtype);
     if (found == 0) {
-        PyErr_Format(
+        const char *name = PyUnicode_Check(object) ? NULL : name_in_text(object);
+        usmpy_error_format(
             PyExc_TypeError,
             "dtype is %.100R; a DType such as usmpy.float32, its name or NumPy's code ('f4', '<f4'), a Python, "
-            "NumPy or ctypes scalar type, or a numpy.dtype is allowed, in little-endian byte order",
-            object);
+            "NumPy or ctypes scalar type, or a numpy.dtype is allowed, in little-endian byte order%s%s%s",
+            object, name != NULL ? ": dtype=\"" : "", name != NULL ? name : "",
+            name != NULL ? "\" is this one" : "");
     }
     return found > 0 ? 0 : -1;
 }
@@ -193,7 +220,7 @@ static PyObject *dtype_get_kind(PyObject *self, void *Py_UNUSED(unused))
 
 static PyObject *refuse_code(PyObject *self)
 {
-    return PyErr_Format(PyExc_AttributeError, "NumPy has no code for %.100R; use its name", self);
+    return usmpy_error_format(PyExc_AttributeError, "NumPy has no code for %.100R; use its name", self);
 }
 
 static PyObject *dtype_get_char(PyObject *self, void *Py_UNUSED(unused))

@@ -109,8 +109,8 @@ static PyObject *set_memory_limit(PyObject *module, PyObject *const *args, Py_ss
         }
         if (nbytes < 0) {
             PyErr_Clear();
-            return PyErr_Format(PyExc_ValueError, "nbytes is %.100R; 0 to %zd, or None, are allowed", out[1],
-                                PY_SSIZE_T_MAX);
+            return usmpy_error_format(PyExc_ValueError, "nbytes is %.100R; 0 to %zd, or None, are allowed",
+                                      out[1], PY_SSIZE_T_MAX);
         }
         limit = (size_t)nbytes;
     }

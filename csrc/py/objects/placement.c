@@ -23,8 +23,8 @@ int usmpy_kind(PyObject *usm_type, int otherwise)
             return kind;
         }
     }
-    PyErr_Format(PyUnicode_Check(usm_type) ? PyExc_ValueError : PyExc_TypeError,
-                 "usm_type is %.100R; 'device', 'shared' or 'host' is allowed", usm_type);
+    usmpy_error_format(PyUnicode_Check(usm_type) ? PyExc_ValueError : PyExc_TypeError,
+                       "usm_type is %.100R; 'device', 'shared' or 'host' is allowed", usm_type);
     return -1;
 }
 
@@ -172,7 +172,7 @@ PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue)
         }
         bool same = usmpy_queue_of(other) == usmpy_queue_of(queue);
         if (!same) {
-            PyErr_Format(
+            usmpy_error_format(
                 PyExc_ValueError,
                 "queue and device disagree: device=%.100R has the queue %.100R, and queue=%.100R was given; leave one "
                 "of them out",

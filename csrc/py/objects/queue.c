@@ -76,8 +76,8 @@ static int parse_priority(PyObject *priority)
             return i;
         }
     }
-    PyErr_Format(PyUnicode_Check(priority) ? PyExc_ValueError : PyExc_TypeError,
-                 "priority is %.100R; 'low', 'normal' or 'high' is allowed", priority);
+    usmpy_error_format(PyUnicode_Check(priority) ? PyExc_ValueError : PyExc_TypeError,
+                       "priority is %.100R; 'low', 'normal' or 'high' is allowed", priority);
     return -1;
 }
 

@@ -134,9 +134,9 @@ static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
         return -1;
     }
     if (n < 0 || n > dst->nbytes || n > src->nbytes) {
-        PyErr_Format(PyExc_ValueError,
-                     "nbytes is %.100R; dst has %zd bytes and src has %zd, so 0 to %zd are allowed", nbytes,
-                     dst->nbytes, src->nbytes, Py_MIN(dst->nbytes, src->nbytes));
+        usmpy_error_format(PyExc_ValueError,
+                           "nbytes is %.100R; dst has %zd bytes and src has %zd, so 0 to %zd are allowed",
+                           nbytes, dst->nbytes, src->nbytes, Py_MIN(dst->nbytes, src->nbytes));
         return -1;
     }
     return n;

@@ -3,6 +3,7 @@
 
 #include "py/args.h"
 #include "py/arrays/array.h"
+#include "py/exchange/dlpack.h"
 #include "py/objects/placement.h"
 
 #include "core/layout/number.h"
@@ -22,7 +23,8 @@ static const char *type_of(const usm_parameter *parameter)
 static int refuse(const usm_parameter *parameter, PyObject *object, const char *advice)
 {
     advice = advice != NULL                             ? advice
-             : parameter->kind == USM_PARAMETER_POINTER ? "; a USMArray is allowed"
+             : parameter->kind == USM_PARAMETER_POINTER ? "; a USMArray is allowed, such as "
+                                                          "usmpy.asarray(value, device=kernel.device)"
              : parameter->kind == USM_PARAMETER_LOCAL   ? ", which is local memory; pass LocalMemory(nbytes)"
                                                         : "; bytes or a ctypes value are allowed";
     PyErr_Format(PyExc_TypeError, "%s %.80s was given for %s%s", USMPY_A(object), type_of(parameter), advice);
@@ -163,8 +165,8 @@ static int check_exact(usmpy_state *state, PyObject *number, usm_dtype dtype, co
         same = (isfinite(re) || !isfinite(value.real)) && (isfinite(im) || !isfinite(value.imag));
     }
     if (!same) {
-        PyErr_Format(PyExc_OverflowError, "%.60R does not fit into %s without loss", number,
-                     usm_dtype_table[dtype].name);
+        usmpy_error_format(PyExc_OverflowError, "%.60R does not fit into %s without loss", number,
+                           usm_dtype_table[dtype].name);
         return -1;
     }
     return 0;
@@ -187,7 +189,8 @@ static int take_by_width(const usm_parameter *parameter, PyObject *number, usm_a
         PyErr_Clear();
     }
     if (!fits) {
-        PyErr_Format(PyExc_OverflowError, "%.60R does not fit into an integer of %u bits", number, bits);
+        usmpy_error_format(PyExc_OverflowError, "%.60R does not fit into an integer of %u bits", number,
+                           bits);
         return -1;
     }
     out->kind = USM_PARAMETER_VALUE;
@@ -279,14 +282,20 @@ static int take_foreign(usmpy_state *state, const usm_parameter *parameter, PyOb
                         usm_argument *out)
 {
     PyObject *number;
-    int found = usmpy_host_scalar(state, object, &number);
+    usm_dtype dtype;
+    int found = parameter->kind == USM_PARAMETER_POINTER || PyUnicode_Check(object)
+                    ? 0
+                    : usmpy_host_value(state, object, &number, &dtype);
     if (found < 0) {
         return -1;
     }
     if (found == 0) {
-        return refuse(parameter, object,
-                      "; a USMArray, a number, a NumPy or ctypes scalar, bytes, LocalMemory, or None for a "
-                      "null pointer is allowed");
+        return refuse(
+            parameter, object,
+            parameter->kind == USM_PARAMETER_POINTER
+                ? NULL
+                : "; a USMArray, a number, a NumPy or ctypes scalar, bytes, LocalMemory, or None for a "
+                  "null pointer is allowed");
     }
     int status = take_number(state, parameter, number, out);
     Py_DECREF(number);
@@ -368,13 +377,19 @@ int usmpy_take_argument(usmpy_state *state, const usm_parameter *parameter, PyOb
         return 0;
     }
     Py_buffer *view = &taken->views[taken->n_views];
+    usmpy_type_entry entry;
+    const usmpy_type_entry *known = usmpy_type_lookup(state, Py_TYPE(object), &entry);
+    if (known == NULL || (known->numpy == USMPY_NUMPY_DERIVED && usmpy_check_plain(object) < 0)) {
+        return -1;
+    }
     if (PyObject_CheckBuffer(object)) {
         if (PyObject_GetBuffer(object, view, PyBUF_FORMAT | PyBUF_ND) == 0) {
             taken->n_views++;
             return take_view(state, parameter, object, view, out);
         }
         /* Types without a format (NumPy's dates raise ValueError), and arrays with gaps. */
-        if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_ValueError)) {
+        if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_ValueError) &&
+            !PyErr_ExceptionMatches(PyExc_TypeError)) {
             return -1;
         }
         PyErr_Clear();

@@ -56,8 +56,8 @@ int usmpy_parse_language(PyObject *language, const usm_backend *backend)
         PyErr_Format(PyExc_ValueError, "devices of the backend %s take no programs",
                      usm_backend_name(backend));
     } else if (allowed != NULL) {
-        PyErr_Format(PyExc_ValueError, "language is %.100R; devices of the backend %s take %U", language,
-                     usm_backend_name(backend), allowed);
+        usmpy_error_format(PyExc_ValueError, "language is %.100R; devices of the backend %s take %U",
+                           language, usm_backend_name(backend), allowed);
     }
     Py_XDECREF(allowed);
     return -1;

@@ -112,8 +112,8 @@ static const usm_kernel *on_device(PyObject *self, const char *function, PyObjec
         }
         bool same = ((usmpy_device *)device)->device == own;
         if (!same) {
-            PyErr_Format(PyExc_ValueError, "device is %.100R; the kernel is built for %s", device,
-                         own->info.name);
+            usmpy_error_format(PyExc_ValueError, "device is %.100R; the kernel is built for %s", device,
+                               own->info.name);
         }
         Py_DECREF(device);
         return same ? core(self) : NULL;
@@ -204,9 +204,9 @@ static int parse_word(usmpy_state *state, PyObject *item, Py_ssize_t i, bool of_
         return -1;
     }
     if (of_function && !is_of_function(out)) {
-        PyErr_Format(PyExc_ValueError,
-                     "parameters[%zd] is %.100R; pointers, bool, integers, float32 and float64 are allowed",
-                     i, item);
+        usmpy_error_format(
+            PyExc_ValueError,
+            "parameters[%zd] is %.100R; pointers, bool, integers, float32 and float64 are allowed", i, item);
         return -1;
     }
     return 0;

@@ -99,7 +99,7 @@ static int refuse_name(const usm_kernel *kernel, PyObject *name)
 {
     for (size_t i = 0; i < kernel->n_parameters; i++) {
         if (kernel->parameters[i].name == NULL) {
-            PyErr_Format(
+            usmpy_error_format(
                 PyExc_TypeError,
                 "%s was given %.60R by name, and the program does not tell the name of every parameter; pass "
                 "arguments by position",

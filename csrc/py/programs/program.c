@@ -87,7 +87,7 @@ static PyObject *raise_missing(const usmpy_program *self, PyObject *name, PyObje
                                            : PyUnicode_FromFormat(i == 0 ? "; it has %s" : ", %s", names[i]));
     }
     if (known != NULL) {
-        PyErr_Format(missing, "the program has no kernel %.60R%U", name, known);
+        usmpy_error_format(missing, "the program has no kernel %.60R%U", name, known);
         Py_DECREF(known);
     }
     return NULL;

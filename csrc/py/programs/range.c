@@ -15,7 +15,7 @@ static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, Py_
     PyObject *number = PyBool_Check(item) ? NULL : usmpy_index_of(item, parameter, i, USMPY_AN_INT);
     if (number == NULL) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "%s[%zd] is %.100R; " USMPY_AN_INT, parameter, i, item);
+            usmpy_error_format(PyExc_TypeError, "%s[%zd] is %.100R; " USMPY_AN_INT, parameter, i, item);
         }
         return -1;
     }
@@ -23,8 +23,8 @@ static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, Py_
     Py_DECREF(number);
     PyErr_Clear(); /* it is too large: -1 */
     if (extent < least) {
-        PyErr_Format(PyExc_ValueError, "%s[%zd] is %.100R; %zd to %zd are allowed", parameter, i, item, least,
-                     PY_SSIZE_T_MAX);
+        usmpy_error_format(PyExc_ValueError, "%s[%zd] is %.100R; %zd to %zd are allowed", parameter, i, item,
+                           least, PY_SSIZE_T_MAX);
         return -1;
     }
     *out = (size_t)extent;
@@ -288,8 +288,8 @@ static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     if (n < 1 || n > UINT32_MAX / usm_dtype_table[dtype].itemsize) {
-        return PyErr_Format(PyExc_ValueError, "n is %.100R; 1 to %u are allowed", out[0],
-                            UINT32_MAX / (unsigned)usm_dtype_table[dtype].itemsize);
+        return usmpy_error_format(PyExc_ValueError, "n is %.100R; 1 to %u are allowed", out[0],
+                                  UINT32_MAX / (unsigned)usm_dtype_table[dtype].itemsize);
     }
     usmpy_local *self = (usmpy_local *)type->tp_alloc(type, 0);
     if (self != NULL) {
