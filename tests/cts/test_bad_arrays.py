@@ -14,7 +14,7 @@ INDICES = [
     (IndexError, r"too many indices: 3 given, the array has 2", lambda s: (0, 0, 0)),
     (IndexError, r"several Ellipses", lambda s: (..., 0, ...)),
     (IndexError, r"a mask of shape \(2,\) does not fit axes 0", lambda s: s.m(1, 0)),
-    (IndexError, r"a mask of shape \(2, 4\) does not fit", lambda s: s.b[:2]),
+    (IndexError, r"a mask of shape \(2, 4\) does not fit axes 0 to 1 of", lambda s: s.b[:2]),
     (IndexError, r"a mask of shape \(3,\) does not fit axes 1", lambda s: (slice(None), s.m(1, 0, 1))),
     (IndexError, r"index 99 in an index array is out of range", lambda s: s.v(0, 99)),
     (IndexError, r"index -4 in an index array is out of range", lambda s: s.v(-4)),
@@ -48,8 +48,18 @@ BROADCAST = [
     (r"argument 1 of shape \(3,\)", lambda s: usmpy.broadcast_arrays(s.x, s.v(1, 2, 3))),
     (r"argument 1 of shape \(4,\)", lambda s: usmpy.broadcast_shapes((2, 3), (4,))),
     (r"copyto\(\): src of shape \(2, 4\)", lambda s: usmpy.copyto(s.x, s.x[:2])),
-    (r"arrays\[1\] has shape \(3, 3\)", lambda s: usmpy.concat([s.x, s.x[:, :3]], axis=0)),
-    (r"arrays\[1\] has shape \(4,\)", lambda s: usmpy.stack([s.x, s.x[0]])),
+    (
+        r"arrays\[1\] has shape \(3, 3\) and .* \(3, 4\); they may differ along axis 0 only",
+        lambda s: usmpy.concat([s.x, s.x[:, :3]], axis=0),
+    ),
+    (
+        r"arrays\[1\] has shape \(2, 4\) and .* \(3, 4\); they may differ along axis 1 only",
+        lambda s: usmpy.concat([s.x, s.x[:2]], axis=1),
+    ),
+    (
+        r"arrays\[1\] has shape \(4,\) and .* \(3, 4\); they must be equal",
+        lambda s: usmpy.stack([s.x, s.x[0]]),
+    ),
     (r"indices of shape \(2, 3\)", lambda s: usmpy.take_along_axis(s.x, s.x[:2, :3], axis=0)),
 ]
 
@@ -105,6 +115,8 @@ DTYPES = [
     (r"dtype is bool", lambda s: usmpy.arange(3, dtype="bool", queue=s.q)),
     (r"dtype is bool", lambda s: usmpy.linspace(0, 1, 3, dtype="bool", queue=s.q)),
     (r"complex64 cannot be cast to float32", lambda s: s.f.astype("complex64").astype("float32")),
+    (r"^fill_value: .* is or has a str", lambda s: usmpy.full(2, "a", queue=s.q)),
+    (r"^fill_value: .* is or has a object", lambda s: usmpy.full_like(s.x, [object()])),
     (r"type is usmpy.int8", lambda s: usmpy.finfo(usmpy.int8)),
     (r"type is usmpy.float32", lambda s: usmpy.iinfo(usmpy.float32)),
 ]

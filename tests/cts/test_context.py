@@ -1,5 +1,7 @@
 """Context: several devices of one platform."""
 
+import os
+
 import pytest
 
 import usmpy
@@ -91,6 +93,17 @@ def test_no_device(devices):
 def test_a_device_twice(device):
     with pytest.raises(ValueError):
         usmpy.Context([device, device])
+
+
+@pytest.mark.made_if(len(os.sched_getaffinity(0)) > 1, "the host device has two parts")
+@pytest.mark.parametrize("where", [(0, 1), (0, 2), (1, 2)])
+def test_a_part_twice_anywhere(where):
+    parts = usmpy.Device("host:cpu:0").create_sub_devices(1)
+    listed = [parts[1]] * 3
+    listed[3 - sum(where)] = parts[0]
+    match = rf"devices\[{where[0]}\] and devices\[{where[1]}\] are the same"
+    with pytest.raises(ValueError, match=match):
+        usmpy.Context(listed)
 
 
 @pytest.mark.parametrize("devices", [None, 1, "cpu", ["cpu"], [None]])

@@ -244,6 +244,24 @@ def test_a_copy_of_a_tasks_own_array_is_an_error_and_not_read_before_it_is_made(
     assert seen == [[3] * 4, [5] * 4]
 
 
+def test_a_blocking_copy_to_a_tasks_own_array_is_an_error_and_no_hang(device, queue):
+    own = usmpy.full(4, 3, dtype="int8", queue=queue)
+    other = usmpy.Queue(device)
+    source = usmpy.full(4, 5, dtype="int8", queue=other)
+    seen = []
+
+    def task(x):
+        for target, given in [(x, source), (source, x), (x, bytes(4)), (bytearray(4), x)]:
+            with pytest.raises(usmpy.UsmError, match="itself waits for this task"):
+                other.memcpy(target, given, 4, blocking=True)
+        other.memcpy(source, bytes(range(4)), 4, blocking=True)
+        seen.append(source.asnumpy().tolist())
+
+    queue.host_task(task, own).wait(PATIENCE)
+    assert seen == [[0, 1, 2, 3]]
+    assert own.tolist() == [3] * 4
+
+
 def test_waiting_for_ones_own_event_is_an_error_and_no_hang(queue):
     box = {}
     ready = threading.Event()

@@ -189,12 +189,13 @@ def test_groups_are_as_they_were_asked_for(queue, program):
     assert size.tolist() == [4] * 12
 
 
-@pytest.mark.parametrize("n", [1, 7, 64, 1000, 4099])
+@pytest.mark.parametrize("n", [1, 7, 64, 1000, 4099, 20_000])
 def test_default_work_groups_fit(queue, program, n):
     group, local_id, size = (zeros(queue, n) for _ in range(3))
     program.groups[n](group, local_id, size).wait()
     assert (group.asnumpy() * size.asnumpy()[0] + local_id.asnumpy()).tolist() == list(range(n))
     assert n % size.tolist()[0] == 0
+    assert size.tolist()[0] <= queue.device.max_work_group_size
 
 
 def test_a_required_group_needs_not_be_asked_for(queue, program):
@@ -215,6 +216,29 @@ def test_local_memory(queue, program):
     x = usmpy.arange(12, dtype="int32", queue=queue)
     program.reverse[usmpy.NdRange(12, 4)](x, usmpy.LocalMemory(16)).wait()
     assert x.tolist() == [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8]
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 33])
+def test_local_memories_of_any_sizes_are_apart_and_aligned(device, queue, built_soon, n):
+    source = """
+    kernel void f(global int *out, local char *a, local long *b, local char *c, int n) {
+        for (int i = 0; i < n; i++) {
+            a[i] = i;
+            c[i] = i + n;
+        }
+        b[0] = b[1] = -1;
+        for (int i = 0; i < n; i++) {
+            out[i] = a[i];
+            out[i + n] = c[i];
+        }
+        out[2 * n] = (ulong)b % sizeof(long);
+        out[2 * n + 1] = b[0] == -1 && b[1] == -1;
+    }
+    """
+    out = zeros(queue, 2 * n + 2)
+    local = [usmpy.LocalMemory(size) for size in (n, 16, n)]
+    usmpy.Program(source, device=device, **built_soon).f[usmpy.NdRange(1, 1)](out, *local, n).wait()
+    assert out.tolist() == [*range(2 * n), 0, 1]
 
 
 def test_a_large_range(queue, program):

@@ -334,6 +334,11 @@ def test_explain_matmul_names_the_library(queue):
     text = usmpy.explain_matmul(x, x.mT.astype(usmpy.complex64))
     assert "computed in float32: four products of real and imaginary parts\n" in text
     assert "x1: through a compact copy" in text
+    own = "by: usmpy's own kernel" in text  # a library takes no parts of complex numbers
+    assert ("x2: in place" in text) == own
+    text = usmpy.explain_matmul(x.astype(usmpy.complex64), x.mT)
+    assert "x2: through a compact copy" in text
+    assert ("x1: in place" in text) == own
 
 
 def test_a_product_of_two_complex_vectors_takes_no_conjugate(queue):

@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import sys
+import time
 from pathlib import Path
 
 import another
@@ -349,6 +350,7 @@ def test_facts_of_the_host_device():
             "max_num_sub_groups": info["max_work_group_size"],
             "sub_group_independent_forward_progress": False,
             "partition_max_sub_devices": info["max_compute_units"],
+            "profiling_timer_resolution": round(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9),
             "max_compute_units": len(os.sched_getaffinity(0)),
             "global_mem_cache_type": "read_write",
             "image_2d_max_width": 0,

@@ -3,6 +3,10 @@
 test_leaks_heap.py has the objects of each backend.
 """
 
+import mmap
+import os
+from pathlib import Path
+
 import c_heap
 import pytest
 from backends import Absent, level_zero
@@ -64,6 +68,28 @@ def test_binaries_of_builtin_kernels(used, monkeypatch):
     sizes = [grown() for _ in range(3)]
     assert len(kept) >= 3 * BUILDS
     assert min(sizes[1:]) < sum(kept) / 3 / 2, (sizes, kept)
+
+
+def test_addresses_around_large_blocks():
+    """Blocks begin at huge pages: what was mapped before and behind them is given back."""
+    queue = usmpy.Queue("host", context=usmpy.Context(usmpy.Device("host:cpu:0")))
+
+    def mapped():
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        return pages * os.sysconf("SC_PAGESIZE")
+
+    def grown():
+        before = mapped()
+        for i in range(64):
+            # A mapping of the test's own in between: the next one begins elsewhere within a huge page.
+            between = mmap.mmap(-1, (i + 1) * 12345)
+            x = usmpy.empty((4 << 20) + i * 4096, dtype="uint8", queue=queue)
+            del x
+            usmpy.trim(queue)
+            between.close()
+        return mapped() - before
+
+    assert min(grown() for _ in range(3)) < 16 << 20
 
 
 def test_blocks_that_pools_give_back(used):

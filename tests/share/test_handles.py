@@ -261,6 +261,19 @@ def test_elements_outside_of_the_block(sent, offset):
         open_it(resealed(data, OFFSET, "q", offset), fds)
 
 
+@pytest.mark.parametrize(
+    ("length", "offset"), [(0, 8192), (1, 8184), (2, 8176), (1, 8185), (1, 8192), (2, 8184)]
+)
+def test_elements_at_the_end_of_the_block(sent, length, offset):
+    data, fds = sent
+    changed = resealed(resealed(data, OFFSET, "q", offset), len(data) - 16, "q", length)
+    if offset + 8 * length <= 8192:
+        assert open_it(changed, fds).shape == (length,)
+    else:
+        with pytest.raises(ValueError, match="does not lie within its memory"):
+            open_it(changed, fds)
+
+
 def test_a_type_that_does_not_exist(sent):
     data, fds = sent
     with pytest.raises(ValueError, match="does not lie within its memory"):

@@ -147,7 +147,6 @@ usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_timeline *timeline, 
 {
     usm_event *base = &event->event;
     usm_cuda_queue *native = usm_cuda_queue_of(base->queue);
-    usm_cuda_scope scope = {.pushed = false};
     if (command->kind == USM_COMMAND_HOST) {
         return refuse(error, "a host task cannot be a part of it");
     }
@@ -161,10 +160,7 @@ usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_timeline *timeline, 
         return refuse(
             error, "a copy from or to pageable memory cannot be a part of it; use memory of usm_type 'host'");
     }
-    usm_cuda_relax(&scope);
-    bool is_ready = is_ready_now(base, timeline);
-    usm_cuda_leave(&scope);
-    if (!is_ready) {
+    if (!is_ready_now(base, timeline)) {
         return refuse(
             error,
             "this task waits for work outside of it that is pending; wait for that before the capture "
