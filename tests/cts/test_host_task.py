@@ -248,18 +248,24 @@ def test_a_blocking_copy_to_a_tasks_own_array_is_an_error_and_no_hang(device, qu
     own = usmpy.full(4, 3, dtype="int8", queue=queue)
     other = usmpy.Queue(device)
     source = usmpy.full(4, 5, dtype="int8", queue=other)
+    far = usmpy.full(4, 6, dtype="int8", device="host")
     seen = []
 
     def task(x):
-        for target, given in [(x, source), (source, x), (x, bytes(4)), (bytearray(4), x)]:
+        arrays, buffers = [(x, source), (source, x), (x, far), (far, x)], [(x, bytes(4)), (bytearray(4), x)]
+        for target, given in [*arrays, *buffers]:
             with pytest.raises(usmpy.UsmError, match="itself waits for this task"):
                 other.memcpy(target, given, 4, blocking=True)
+        for target, given in arrays:  # the planner of copies finds a way there
+            with pytest.raises(usmpy.UsmError, match="itself waits for this task"):
+                usmpy.Queue("host").memcpy(target, given, 4, blocking=True)
         other.memcpy(source, bytes(range(4)), 4, blocking=True)
         seen.append(source.asnumpy().tolist())
 
     queue.host_task(task, own).wait(PATIENCE)
     assert seen == [[0, 1, 2, 3]]
-    assert own.tolist() == [3] * 4
+    assert own.tolist() == [3] * 4  # no copy was submitted
+    assert far.tolist() == [6] * 4
 
 
 def test_waiting_for_ones_own_event_is_an_error_and_no_hang(queue):

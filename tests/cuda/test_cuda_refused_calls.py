@@ -527,3 +527,17 @@ def test_a_full_device_can_be_waited_for():
         start=START + LENT,
         memory=32 << 20,
     )
+
+
+def test_every_refusal_of_a_capture_is_of_the_exchange():
+    """CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, ISOLATION, IMPLICIT and WRONG_THREAD."""
+    run(
+        """
+        x = usmpy.zeros(4, dtype="int32", device=device)
+        for code in range(900, 909):
+            kind = BufferError if code in (900, 905, 906, 908) else usmpy.UsmError
+            words = "a stream is being captured into a graph" if kind is BufferError else f"({code})"
+            refused("cuMemsetD32Async", code, lambda: x.queue.fill(x, 7), kind, words)
+            assert x.tolist() == [7] * 4
+        """
+    )

@@ -76,6 +76,7 @@ __attribute__((constructor)) static void load(void)
     sim.major = (int)(capability / 10);
     sim.minor = (int)(capability % 10);
     sim.version = (int)configured("CUDASIM_VERSION", 13000);
+    sim.kilohertz = (int)configured("CUDASIM_KILOHERTZ", 1000000);
     sim.peers = configured("CUDASIM_PEERS", 1) != 0;
     sim.pools = configured("CUDASIM_POOLS", 1) != 0;
     sim.managed = configured("CUDASIM_MANAGED", 1) != 0;

@@ -240,6 +240,7 @@ static int attribute_of(CUdevice_attribute attribute, CUdevice device)
         case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
             return 32;
         case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+            return sim.kilohertz;
         case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
             return 1000000;
         case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT:

@@ -214,7 +214,7 @@ typedef struct sim_state {
     bool initialized, forked;
     int devices;
     size_t total; /* bytes a device */
-    int major, minor, version;
+    int major, minor, version, kilohertz;
     bool peers, pools, managed, pageable, sharing, read_only, ipc_events;
     sim_device device[SIM_DEVICES];
     /* control.c */

@@ -94,13 +94,14 @@ def test_facts_of_a_cuda_device():
 @needs_cuda
 @runs_another
 def test_facts_of_an_older_cuda_device():
-    environment = cuda_drivers.environment(managed=0, pageable=1, cc=60, devices=1)
+    environment = cuda_drivers.environment(managed=0, pageable=1, cc=60, devices=1, kilohertz=0)
     (only,) = listed("cuda", environment)
     aspects = CUDA["aspects"] - {"usm_shared_allocations", "usm_atomic_shared_allocations"}
     check(
         only,
         {
             "sub_group_independent_forward_progress": False,
+            "max_clock_frequency": None,
             "has_usm_shared": False,
             "has_usm_system": True,
             "aspects": aspects | {"usm_system_allocations"},
