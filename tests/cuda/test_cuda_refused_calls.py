@@ -541,3 +541,16 @@ def test_every_refusal_of_a_capture_is_of_the_exchange():
             assert x.tolist() == [7] * 4
         """
     )
+
+
+def test_built_in_kernels_that_the_driver_does_not_load():
+    """Where the kernels are at fault, with what the driver says; else with the driver's error alone."""
+    run(
+        """
+        x = usmpy.arange(6, dtype="float32", device=device)
+        found, plain = "the driver does not build the kernels ", "cuModuleLoadDataEx failed"
+        refused("cuModuleLoadDataEx", 218, lambda: usmpy.sin(x), usmpy.UsmError, found)
+        refused("cuModuleLoadDataEx", 2, lambda: usmpy.sort(x), MemoryError, plain)
+        refused("cuModuleLoadDataEx", 999, lambda: usmpy.matmul(x, x), usmpy.UsmError, plain)
+        """
+    )

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
+import signal
 import threading
 
 import cuda_peers
 import numpy as np
 import pytest
+from asleep import once_asleep
 
 import usmpy
 
@@ -164,6 +167,32 @@ def test_trim_and_limits_wait_without_the_gil(driver, device, work):
         usmpy.set_memory_limit(device, None)
         assert usmpy.memory_stats(device)["held"] == held
         blocks = [usmpy.empty(64 * MiB, dtype="uint8", device=device, usm_type=kind) for kind in KINDS]
+
+
+def test_a_signal_ends_the_wait_of_an_allocation(driver, device):
+    """Where memory is short, it waits for tasks, which may keep some alive."""
+
+    def handle(*_):
+        raise ZeroDivisionError
+
+    queue = usmpy.Queue(device)
+    x = usmpy.zeros(1000, dtype="uint8", queue=queue)
+    queue.wait()
+    usmpy.trim()
+    usmpy.set_memory_limit(device, usmpy.memory_stats(device)["held"] + MiB)
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        with driver.held():
+            queue.fill(x, 1)
+            once_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+            with pytest.raises(ZeroDivisionError):
+                usmpy.empty(64 * MiB, dtype="uint8", queue=queue)
+        with pytest.raises(MemoryError):
+            usmpy.empty(64 * MiB, dtype="uint8", queue=queue)
+    finally:
+        usmpy.set_memory_limit(device, None)
+        signal.signal(signal.SIGUSR1, before)
+    assert usmpy.empty(64 * MiB, dtype="uint8", queue=queue).nbytes == 64 * MiB
 
 
 def test_a_limit_counts_what_the_driver_still_has(driver, device, work):

@@ -70,12 +70,26 @@ def test_values_arrive_in_registers_and_on_the_stack(seed):
     assert got == [tuple(values)]
 
 
-@pytest.mark.parametrize("value", [-1, -(2**31), 2**31 - 1])
-def test_small_integers_are_extended_with_their_sign(value):
+@pytest.mark.parametrize("words", [["int8", "int16", "int32"], ["uint8", "uint16", "uint32"]])
+@pytest.mark.parametrize(
+    "of", [lambda bits: 0, lambda bits: 1, lambda bits: 2 ** (bits - 1) - 1], ids=[0, 1, "most"]
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_small_integers_are_extended_with_their_sign(words, of, sign):
+    """To the whole register: compiled functions may rely on it."""
     got = []
-    kernel = kernel_of(lambda begin, end, *rest: got.extend(rest), "int32", "int8", "int16")
-    HOST.queue.submit(kernel, (value, -1, -2), 1).wait(PATIENCE)
-    assert got == [value, -1, -2]
+    wide = [ctypes.c_size_t] * 2 + [ctypes.c_int64] * len(words)
+    made = ctypes.CFUNCTYPE(None, *wide)(lambda begin, end, *rest: got.extend(rest))
+    kernel = usmpy.Kernel.from_pointer(ctypes.cast(made, ctypes.c_void_p).value, words, owner=made)
+    values = [of(8 * ctypes.sizeof(C[word])) for word in words]
+    if words[0] == "int8":
+        values = [sign * value - (sign < 0) for value in values]  # -1, and the least
+    elif sign < 0:
+        values = [
+            2 ** (8 * ctypes.sizeof(C[word])) - 1 - value for word, value in zip(words, values, strict=True)
+        ]
+    HOST.queue.submit(kernel, values, 1).wait(PATIENCE)
+    assert got == values
 
 
 def test_pointers_are_those_of_the_arrays():
