@@ -6,9 +6,11 @@ import contextlib
 import ctypes
 import random
 import signal
+import textwrap
 import threading
 import time
 
+import another
 import numpy as np
 import pytest
 from backends import BACKENDS, Absent
@@ -47,6 +49,31 @@ def spinning(device, **options):
     finally:
         word.value = 1
         event.wait()
+
+
+@pytest.mark.not_sanitized("it runs another program")
+def test_queues_end_and_begin_after_a_fork(device):
+    """Those of tasks in any order are kept for the next one, under a lock that a fork holds."""
+    script = f"""
+        import os
+        import usmpy
+        device = next(each for each in usmpy.get_devices("opencl") if each.name == {device.name!r})
+
+        def use():
+            queue = usmpy.Queue(device, in_order=False)
+            x = usmpy.arange(4, dtype="int32", queue=queue)
+            assert (x + x).tolist() == [0, 2, 4, 6]
+
+        use()
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            use()
+            use()
+    """
+    another.run(textwrap.dedent(script))
 
 
 def test_a_task_that_the_driver_has_begun_is_running(device):

@@ -103,7 +103,6 @@ usm_status usm_share_export(usm_alloc *alloc, usm_share_handle *handle,
     }
     handle->n_descriptors = n;
     handle->rule = share->entries == &usm_memfd_entries ? USM_SHARE_MEMFD : USM_SHARE_BACKEND;
-    handle->kind = (uint8_t)share->memory.kind;
     handle->nbytes = share->memory.nbytes;
     memcpy(handle->block, share->block, sizeof handle->block);
     handle->n_bytes = record->n_bytes;
