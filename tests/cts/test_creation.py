@@ -427,6 +427,20 @@ def test_device_and_queue(device, queue):
             make(device=device, queue=queue)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "complex64"])
+def test_sequences_of_small_types_are_computed_in_double_precision(device, queue, dtype):
+    if not device.has_fp64:
+        return
+    n = np.linspace(-1, 3, 1003)
+    np.testing.assert_array_equal(
+        usmpy.linspace(-1, 3, 1003, dtype=dtype, queue=queue).asnumpy(), n.astype(dtype)
+    )
+    n = np.arange(1000) * 0.1
+    np.testing.assert_array_equal(
+        usmpy.arange(0, 100, 0.1, dtype=dtype, queue=queue).asnumpy(), n.astype(dtype)
+    )
+
+
 def test_constants():
     assert (usmpy.pi, usmpy.e, usmpy.inf, usmpy.newaxis) == (math.pi, math.e, math.inf, None)
     assert math.isnan(usmpy.nan)
