@@ -12,6 +12,7 @@ import pytest
 from asleep import once_asleep
 
 import usmpy
+from usmpy import _core
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 STORED = ["float8_e4m3fn", "complex32", "bfloat16"]
@@ -246,3 +247,21 @@ def test_another_process():
     assert process != os.getpid()
     assert y.usm_type == "shared"
     assert y.tolist() == x.tolist() * 2
+
+
+def test_a_state_that_does_not_belong_to_the_bytes_is_refused():
+    """As from a file that was changed."""
+    data = usmpy.zeros(4, dtype="uint8", device="host")
+    good = (data, "int8", (2, 2), "F")
+    assert _core._of_bytes(*good).shape == (2, 2)
+    for i, wrong, kind in [
+        *((0, value, TypeError) for value in (None, b"1234", np.zeros(4, "uint8"))),
+        *((1, value, TypeError) for value in (None, "nonsense", [])),
+        *(
+            (2, value, (TypeError, ValueError))
+            for value in (None, "a", (2, "a"), (-2, -2), (2, 3), (1,) * 65)
+        ),
+        *((3, value, (TypeError, ValueError)) for value in ("K", 1)),
+    ]:
+        with pytest.raises(kind):
+            _core._of_bytes(*good[:i], wrong, *good[i + 1 :])

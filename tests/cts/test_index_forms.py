@@ -104,3 +104,15 @@ def test_arrays_of_other_queues_are_refused(queue):
     index = usmpy.asarray([0, 1], queue=queue)
     with pytest.raises(usmpy.ExecutionPlacementError, match=r"index = index\.to_device\(x\.queue\)"):
         x[index]
+
+
+@pytest.mark.parametrize("key", [True, False, (True, 1), (1, True), (False, 1)], ids=repr)
+def test_a_bool_is_no_index_of_an_axis(queue, key):
+    n = np.arange(4)
+    x = usmpy.asarray(n, queue=queue, copy=True)
+    expected = n[key]
+    assert x[key].shape == expected.shape
+    assert x[key].tolist() == expected.tolist()
+    n[key] = 7
+    x[key] = 7
+    assert x.tolist() == n.tolist()

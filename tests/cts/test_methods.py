@@ -295,3 +295,16 @@ def test_weak_references_end_with_the_array(queue, shape):
     del x
     assert gone() is None
     assert ends == [gone]
+
+
+@pytest.mark.parametrize(
+    "keywords", [{"order": "F", "copy": True}, {"copy": True, "order": "F"}, {"copy": False}]
+)
+def test_lengths_side_by_side_and_keywords(queue, keywords):
+    x = usmpy.arange(6, queue=queue)
+    y = x.reshape(2, 3, **keywords)
+    order = keywords.get("order", "C")
+    assert y.tolist() == x.asnumpy().reshape((2, 3), order=order).tolist()
+    assert y.tolist() == x.reshape((2, 3), **keywords).tolist()
+    x[0] = 9
+    assert (y[0, 0].item() == 9) == (not keywords["copy"])

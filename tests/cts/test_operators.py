@@ -292,3 +292,12 @@ def test_numbers_beside_rows_of_any_length(dtype, queue):
         assert (3 - array[..., ::2]).asnumpy().tolist() == (3 - x[..., ::2]).tolist()
         column = usmpy.asarray(x[..., :1].copy(), queue=queue)
         assert (array + column).asnumpy().tolist() == (x + x[..., :1]).tolist()
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "and_", "matmul"])
+def test_a_sequence_with_one_operator_is_asked(queue, name):
+    """A class that has any arithmetic of its own may take arrays on its left."""
+    reflected = f"__r{name.rstrip('_')}__"
+    kind = type("Kind", (list,), {reflected: lambda self, other: (name, len(other))})
+    x = usmpy.ones(4, dtype="int32", queue=queue)
+    assert getattr(operator, name)(x, kind([1, 2, 3, 4])) == (name, 4)

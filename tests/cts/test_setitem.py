@@ -317,3 +317,15 @@ def test_a_value_for_no_elements(queue):
     x[...] = usmpy.zeros(3, dtype="int8", queue=queue)
     with pytest.raises(OverflowError):
         x[...] = 1000
+
+
+@pytest.mark.parametrize("key", [0, (0, 1), slice(1), (..., 1), "mask", "numbers"], ids=str)
+def test_values_of_another_queue_and_device(device, queue, key):
+    n = np.arange(6, dtype="int32").reshape(2, 3)
+    keys = {"mask": n > 2, "numbers": np.array([1, 0])}
+    for other in (usmpy.Queue(device), usmpy.Queue("host")):
+        x, m = usmpy.asarray(n, queue=queue, copy=True), n.copy()
+        own = usmpy.asarray(keys[key], queue=queue, copy=True) if key in ("mask", "numbers") else key
+        m[keys.get(key, key) if isinstance(key, str) else key] = 70
+        x[own] = usmpy.asarray(70, dtype="int32", queue=other)
+        assert x.tolist() == m.tolist()

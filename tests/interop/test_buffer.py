@@ -318,3 +318,41 @@ def test_a_stride_that_leads_nowhere_may_be_any_number(shape):
     make.restype = ctypes.py_object
     x = usmpy.asarray(make(ctypes.byref(buffer)), copy=True)
     assert (x.shape, x.reshape(-1).tolist()) == (shape, [0, 1][:n])
+
+
+@pytest.mark.parametrize(
+    ("thing", "advice"),
+    [
+        (np.arange(3, dtype=">i4"), 'numpy.asarray(obj).astype("=i") has that'),
+        (np.arange(3, dtype=">f8"), 'numpy.asarray(obj).astype("=d") has that'),
+        (
+            np.arange(3, dtype="longdouble"),
+            'numpy.asarray(obj).astype("float64") has numbers that it stands for',
+        ),
+        (np.array([(1, 2.0)], dtype="i4,f8"), 'numpy.ascontiguousarray(obj).view("uint8") has its bytes'),
+    ],
+    ids=lambda value: value if isinstance(value, str) else str(value.dtype),
+)
+def test_advice_for_types_that_no_array_has(thing, advice):
+    with pytest.raises(BufferError) as caught:
+        usmpy.asarray(memoryview(thing))
+    assert str(caught.value).endswith(advice)
+    made = eval(advice.partition(" has ")[0], {"numpy": np, "obj": memoryview(thing)})
+    assert usmpy.asarray(made, device="host").tolist() == made.tolist()
+
+
+@pytest.mark.parametrize("ndim", [1, 2])
+def test_rows_behind_pointers_are_refused(ndim):
+    """Suboffsets (PEP 3118), as libraries of images had them."""
+    rows = [(ctypes.c_int8 * 4)(*range(i, i + 4)) for i in range(3)]
+    table = (ctypes.c_void_p * 3)(*map(ctypes.addressof, rows))
+    shape, strides = (ctypes.c_ssize_t * 2)(3, 4), (ctypes.c_ssize_t * 2)(8, 1)
+    suboffsets = (ctypes.c_ssize_t * 2)(0, -1)
+    size = 12 if ndim == 2 else 3
+    buffer = Buffer(ctypes.addressof(table), None, size, 1, 0, ndim, b"b", shape, strides, suboffsets)
+    make = ctypes.pythonapi.PyMemoryView_FromBuffer
+    make.restype = ctypes.py_object
+    view = make(ctypes.byref(buffer))
+    assert view.suboffsets == (0, -1)[:ndim]
+    with pytest.raises(BufferError, match=f"the buffer has {ndim} dimensions? ?with suboffsets"):
+        usmpy.asarray(view)

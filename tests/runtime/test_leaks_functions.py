@@ -331,7 +331,7 @@ def variants(lists):
             for name in keywords:
                 if name != "n" or wrong is not HUGE:  # diff() would take differences as often
                     yield arguments, keywords | {name: wrong}
-        yield (*arguments, *[WRONG] * 12), keywords
+        yield (*arguments, *[WRONG] * 20), keywords  # more than have room on the stack
         yield arguments, keywords | {"nonsense": WRONG}
 
 
