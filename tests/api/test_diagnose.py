@@ -9,6 +9,7 @@ import cuda_drivers
 import pytest
 
 import usmpy
+from usmpy import _core
 
 
 def test_every_backend_has_a_line():
@@ -101,3 +102,12 @@ def test_an_error_names_the_library_that_was_tried():
     environment["PYTHONPATH"] = str(Path(usmpy.__file__).parents[1])
     done = subprocess.run([sys.executable, "-c", ERROR], env=environment, capture_output=True, text=True)
     assert "/nowhere/libcuda.so: cannot open" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_backend_with_devices_is_built():
+    """Advice to install a driver is for backends that the build has."""
+    reports = {report["name"]: report for report in _core._backends()}
+    assert reports["host"]["built"] is True
+    for name, report in reports.items():
+        assert report["built"] is True or report["devices"] == [], name
+        assert not (report["absent"] and report["devices"]), name

@@ -444,3 +444,13 @@ def test_sequences_of_small_types_are_computed_in_double_precision(device, queue
 def test_constants():
     assert (usmpy.pi, usmpy.e, usmpy.inf, usmpy.newaxis) == (math.pi, math.e, math.inf, None)
     assert math.isnan(usmpy.nan)
+
+
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_copies_by_asarray_keep_the_kind_of_memory(device, queue, kind):
+    if not getattr(device, f"has_usm_{kind}"):
+        return
+    x = usmpy.ones((2, 3), dtype="int32", usm_type=kind, queue=queue)
+    for keywords in ({"dtype": "int8"}, {"order": "F"}, {"copy": True}):
+        assert usmpy.asarray(x, **keywords).usm_type == kind
+    assert usmpy.asarray(np.ones(3, "int32"), dtype="int8", queue=queue).usm_type == "device"

@@ -296,3 +296,15 @@ def test_large_joins(backend, queue):
     x = usmpy.asarray(n, queue=queue)
     same(usmpy.stack([x[0].T, x[1], x[2][::-1]], axis=-1), np.stack([n[0].T, n[1], n[2][::-1]], axis=-1))
     same(usmpy.reshape(usmpy.permute_dims(x, (2, 1, 0)), (-1,)), n.transpose(2, 1, 0).reshape(-1))
+
+
+@pytest.mark.parametrize("ndim", range(5))
+def test_matrix_transpose_of_any_dimensions(queue, ndim):
+    shape = (2, 3, 4, 5)[:ndim]
+    n = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    x = usmpy.asarray(n, queue=queue, copy=True)
+    if ndim < 2:
+        with pytest.raises(ValueError, match=f"matrix_transpose\\(\\): x has {ndim} dimension"):
+            usmpy.matrix_transpose(x)
+    else:
+        assert usmpy.matrix_transpose(x).tolist() == x.mT.tolist() == np.swapaxes(n, -1, -2).tolist()

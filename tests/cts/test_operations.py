@@ -349,3 +349,24 @@ def test_complex_numbers_have_no_order(queue):
         refuses(function, (x, x), "complex64")
     for function in (usmpy.floor, usmpy.signbit):
         refuses(function, (x,), "complex64")
+
+
+class Unanswered(float):
+    def __bool__(self):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    "function", [usmpy.logical_and, usmpy.logical_or, usmpy.logical_xor], ids=lambda f: f.__name__
+)
+def test_an_error_of_a_truth_value_is_raised(queue, function):
+    x = usmpy.ones(3, dtype="bool", queue=queue)
+    for arguments in [(x, Unanswered(1)), (Unanswered(1), x)]:
+        with pytest.raises(ZeroDivisionError):
+            function(*arguments)
+    with pytest.raises(ZeroDivisionError):
+        usmpy.logical_not(Unanswered(1))
+    for wrong in (None, "a", [True], object()):
+        for arguments in [(x, wrong), (wrong, x)]:
+            with pytest.raises(TypeError, match=rf"^{function.__name__}\(\): x[12] is an? "):
+                function(*arguments)

@@ -296,6 +296,7 @@ OTHERS = {
         *(lambda a=a: usmpy.LocalMemory(a) for a in (8, WRONG, -1)),
     ],
     "types": [
+        *(lambda d=d: d.type for d in (usmpy.int8, usmpy.float64, usmpy.bfloat16)),
         *(
             lambda a=a: usmpy.DType(a)
             for a in ("int8", np.dtype("float32"), float, usmpy.int8, WRONG, "nonsense")
