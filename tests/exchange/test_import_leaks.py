@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import gc
+import operator
 import sys
 
 import numpy as np
@@ -274,3 +276,25 @@ def test_no_reference_is_left(name):
             return
     names = [*(repr(thing)[:40] for thing in SHARED), *_core._live_counts()]
     raise AssertionError({name: n for name, n in zip(names, grown, strict=True) if n >= ROUNDS // 2})
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: bytearray(8), lambda: array.array("d", [1.0])], ids=["bytearray", "array"]
+)
+def test_a_buffer_that_was_given_for_a_number_can_be_resized(make):
+    x, value = usmpy.ones(3, dtype="float64", device="host"), make()
+    for call in (
+        lambda: usmpy.full(2, value, device="host"),
+        lambda: x.fill(value),
+        lambda: x + value,
+        lambda: x == value,
+        lambda: usmpy.clip(x, value),
+        lambda: usmpy.where(x > 0, x, value),
+        lambda: x.queue.fill(x, value),
+        lambda: operator.setitem(x, 0, value),
+    ):
+        with contextlib.suppress(TypeError, ValueError):
+            call()
+        x.wait()
+        value.append(1)  # BufferError while somebody has a view of it
+        value.pop()

@@ -82,3 +82,20 @@ def test_attributes_of_kernels(body):
     for device in DEVICES:
         assert run(source, 2 * len(ATTRIBUTES), device) == [9] * 2 * len(ATTRIBUTES)
     cuda.prepare(source, "portable", "")
+
+
+def test_names_with_underscores_are_attributes():
+    """Two at the begin are Python's protocols, which are asked for without an error that lists kernels."""
+    names = ["_a", "_a_", "_a_b", "a__b", "_ab"]
+    source = "".join(f"kernel void {name}(global int *x) {{ x[0] = {i}; }}" for i, name in enumerate(names))
+    program = usmpy.Program(source, device="host", options="-O0")
+    x = usmpy.zeros(1, dtype="int32", device="host")
+    for i, name in enumerate(names):
+        kernel = getattr(program, name)
+        assert kernel.name == name
+        kernel[1](x).wait()
+        assert x.tolist() == [i]
+    for name in ("__", "__a", "__array__", "__a__"):
+        with pytest.raises(AttributeError) as caught:
+            getattr(program, name)
+        assert "kernel" not in str(caught.value)

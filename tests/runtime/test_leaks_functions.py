@@ -374,6 +374,7 @@ THINGS = list(
             *(WRONG, DEVICE, X, I, B, C, V, T, N, PROGRAM, KERNEL, X.queue, X.queue.context),
             *(usmpy.empty(0).queue, True, False, NotImplemented, type(None)),
             *(TypeError, ValueError, IndexError, OverflowError, BufferError),
+            *map(np.dtype, ("int8", "float64")),
             *(np.ndarray.__dlpack__, usmpy.USMArray.__dlpack__),
             *(part for kind in (Wrong, list, str, np.ndarray) for part in (kind.__mro__, dict_of(kind))),
             *functions(),
