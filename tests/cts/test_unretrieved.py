@@ -610,3 +610,21 @@ def test_a_write_to_all_of_imported_memory_ends_the_failure(queue):
             event.wait()
         with pytest.raises(Trouble):
             queue.wait()
+
+
+def test_retrieved_errors_leave_room_for_later_ones(device, reports):
+    """A queue keeps some errors at most until they are retrieved."""
+    queue = usmpy.Queue(device, in_order=False)
+    for _ in range(100):
+        with pytest.raises(Trouble):
+            queue.host_task(fail).result(PATIENCE)
+    event = queue.host_task(fail)
+    ordering.run_another_task("host")
+    with pytest.raises(Trouble):
+        queue.wait(PATIENCE)
+    assert event.done
+    event = queue.host_task(fail)
+    while not event.done:
+        time.sleep(0.001)
+    del event, queue
+    assert [kind for kind, _ in reports(1)] == [Trouble]
