@@ -29,6 +29,7 @@ def words(source, **options):
         ("#define J(a, b) a##b\n#define A 1\nJ(A, B) J(x, 1) J(, y) J(z,)", "AB x1 y z"),
         ("#define J2(a, b) a##b\n#define J(a, b) J2(a, b)\n#define N 3\nJ(f, N)", "f3"),
         ("#define J(a, b) a ## b\nJ(+, +) J(<, <=)", "++ <<="),
+        ("%:define J(a, b) a %:%: b %:%:b\n%:define S(a) %:a\nJ(x, 1) S(y) %:%:", 'x11 "y" ##'),
         ("#define V(...) f(__VA_ARGS__)\nV() V(1) V(1, 2)", "f( ) f( 1 ) f( 1, 2 )"),
         ("#define V(a, ...) f(a, ##__VA_ARGS__)\nV(1) V(1, 2, 3)", "f( 1 ) f( 1 ,2, 3)"),
         ("#define V(a...) f(a)\nV(1, 2)", "f( 1, 2 )"),

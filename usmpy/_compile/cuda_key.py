@@ -6,15 +6,8 @@ from .included import may_include, state_of
 
 # What translates programs for CUDA; a change of one of them makes new keys.
 MODULES = ["build_options", "cuda", "cuda_prelude", "cuda_prelude.cuh", "included"]
-MODULES += [
-    "portable",
-    "portable_builtins",
-    "portable_constants",
-    "portable_front",
-    "portable_words",
-    "preprocessor",
-    "tokens",
-]
+MODULES += ["parser", "portable", "portable_builtins", "portable_constants", "portable_front"]
+MODULES += ["portable_words", "preprocessor", "tokens"]
 
 
 def identify(source: str, options: str) -> bytes:

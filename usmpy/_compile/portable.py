@@ -1,10 +1,10 @@
 """The portable language for the host: preprocessed OpenCL C becomes GNU C that exports usmpy_kernels.
 
-This is not a parser of C. It finds functions among the tokens and changes little in them: qualifiers of
-OpenCL C are removed or replaced, functions that use the index space get a hidden parameter, and calls
-pass it on. Line numbers stay. A kernel becomes a function for one work-item. A loop over a box of the
-index space calls it, which the compiler inlines and vectorises. The id is an int wherever the range
-allows, since an unsigned long that the kernel converts to int does not vectorise.
+It finds functions among the tokens and changes little in them: qualifiers of OpenCL C are removed or
+replaced, functions that use the index space get a hidden parameter, and calls pass it on. Line numbers
+stay. A kernel becomes a function for one work-item. A loop over a box of the index space calls it, which the
+compiler inlines and vectorises. The id is an int wherever the range allows, since an unsigned long that the
+kernel converts to int does not vectorise.
 
 Work-items are independent between barriers, and the loop promises that to the compiler. It does not if a
 work-item has memory of its own (arrays, structs, variables whose address is taken), which all work-items
@@ -24,6 +24,7 @@ from typing import NamedTuple
 from . import portable_builtins as builtins
 from . import portable_loops as loops
 from .entry import Kernel, Parameter, c_string, table
+from .parser import TYPEDEF, TYPEOF
 from .portable_words import check
 from .tokens import KERNEL, NO_NAMES, Function, Refused, Source, join
 
@@ -51,6 +52,7 @@ _SPACES = {
 _POINTS_TO = {"global", "__global", "constant", "__constant", *_LOCAL, "__generic"}
 _QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__const", "register", *_SPACES}
 _NO_NAMES = {*_QUALIFIERS, *NO_NAMES, *builtins.TYPES, "size_t", "bool"}
+_IN_MEMORY = {"struct", "union", "__auto_type", *TYPEOF}  # words of types whose variables may be no registers
 # Attributes of OpenCL C that are ignored.
 _HINTS = re.compile(
     r"(?:__)?(?:reqd_work_group_size|work_group_size_hint|vec_type_hint|opencl_unroll_hint|nosvm|"
@@ -122,65 +124,29 @@ def required_size(source: Source, function: Function) -> tuple[int, int, int]:
     return 0, 0, 0
 
 
-def has_own_memory(source: Source, function: Function, structs: set[str]) -> bool:
+def has_own_memory(source: Source, function: Function) -> bool:
     """Whether a work-item may have memory here that is not a register; true in doubt."""
-    for i in range(function.opened, function.end):
-        token = source.tokens[i]
-        if token.text in structs or token.text in ("struct", "union", "typeof", "__typeof__", "alloca"):
+    tree = source.tree
+    if tree is None or function.body not in tree.functions:
+        return True
+    parsed = tree.functions[function.body]
+    for node in tree.nodes[parsed.nodes]:
+        if node.kind == "literal" or (node.kind == "prefix" and source.text[node.at] == "&"):
             return True
-        if token.text == "&":
-            before = source.tokens[i - 1]
-            if (before.kind == "sign" and before.text not in (")", "]")) or before.text == "return":
-                return True
-        if i < function.body:
-            continue
-        begins = token.text in (";", "{", "}") or (token.text == "(" and source.text[i - 1] == "for")
-        if begins and declares_array(source, i + 1) and not is_local_variable_at(source, i + 1):
+    for one in tree.declarations[parsed.declarations]:
+        is_local = not _LOCAL.isdisjoint(one.words) and "*" not in one.parts
+        is_array = one.parts[:1] == ("[",) and one.kind == "block"
+        is_array = is_array or ("[" in one.parts and TYPEDEF in one.words)
+        if (is_array and not is_local) or not one.words.isdisjoint(_IN_MEMORY):
             return True
-    return False
-
-
-def is_local_variable_at(source: Source, i: int) -> bool:
-    """Whether a declaration of a local variable begins here."""
-    while source.tokens[i].kind == "name":
-        if source.text[i] in _LOCAL:
-            return is_local_variable(source, i)
-        i += 1
-    return False
-
-
-def declares_array(source: Source, i: int) -> bool:
-    """Whether a statement that begins here declares an array, true in doubt."""
-    text = source.text
-    if source.tokens[i].kind != "name" or text[i] in ("return", "else", "do", "case", "goto", "sizeof"):
-        return False
-    if source.tokens[i + 1].kind != "name" and text[i + 1] != "*":
-        return False
-    value = False
-    while text[i] not in (";", "}"):
-        if text[i] == "[" and not value:
-            return True
-        value = text[i] == "=" or (value and text[i] != ",")
-        i = source.skip(i)
     return False
 
 
 def struct_names(source: Source) -> set[str]:
-    """Names of types that may be structs: all that the program defines for other than plain numbers."""
-    if source.structs is not None:
-        return source.structs
-    found = set()
-    for i, word in enumerate(source.text):
-        if word != "typedef":
-            continue
-        j, braces = i + 1, False
-        while j < len(source.text) and source.text[j] != ";":
-            braces = braces or source.text[j] in ("{", "struct", "union", "[") or source.text[j] in found
-            j = source.skip(j)
-        if braces:
-            found |= {source.text[k] for k in range(i + 1, j) if source.tokens[k].kind == "name"}
-    source.structs = found - NO_NAMES - _QUALIFIERS
-    return source.structs
+    """Names of types that may be structs or arrays."""
+    declared = source.tree.declarations if source.tree else []
+    types = [one for one in declared if one.kind == "typedef"]
+    return {source.text[t.name] for t in types if "[" in t.parts or not t.words.isdisjoint(_IN_MEMORY)}
 
 
 def called(source: Source, function: Function) -> set[str]:
@@ -296,8 +262,7 @@ def program(source: Source, target: Target = HOST) -> tuple[str, list[tuple[Kern
     placed = names | closure(uses, target.placed | names)
     grouped = closure(uses, builtins.GROUPS)
     waiting = closure(uses, builtins.BARRIERS)
-    structs = struct_names(source)
-    with_memory = {f.name for f in defined if has_own_memory(source, f, structs)}
+    with_memory = {f.name for f in defined if has_own_memory(source, f)}
     with_memory |= closure(uses, with_memory)
     kernels: list[tuple[Kernel, Function]] = []
     for function in defined:

@@ -6,10 +6,6 @@ reads the preprocessed tokens; the driver reports all other errors.
 
 from __future__ import annotations
 
-from .included import may_include
-from .portable_words import any_in
-from .portable_words import check as check_words
-
 
 def _constants() -> str:
     from .portable_constants import CONSTANTS
@@ -19,12 +15,9 @@ def _constants() -> str:
 
 def check(source: str, options: str, backend: str) -> None:
     """Raises BuildError if the program has something that the portable language does not have."""
-    # Most programs have none of the words, and get none from a file or from ##.
-    pastes = "##" in source or "%:%:" in source
-    if not pastes and not may_include(source, options) and not any_in(source + " " + options):
-        return
     from ..errors import _build_error
     from . import build_options
+    from .portable_words import check as check_words
     from .preprocessor import NAME, Wishes, preprocess
     from .tokens import Refused, Source
 

@@ -9,6 +9,9 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .parser import Tree
     from .tokens import Source
 
 _VECTOR = re.compile(
@@ -49,7 +52,6 @@ bool char uchar short ushort int uint long ulong float double half size_t ptrdif
 void unsigned signed * + - / % & | ^ ! ~ = < > ? : == != <= >= << >> && || += -= *= /= ++ -- return
 """
 _BEFORE_A_NAME = frozenset(_BEFORE_TEXT.split())
-_BEFORE_A_CALL = ("return", "else", "do", "case", "__extension__")
 _AFTER_A_NAME = frozenset(["=", ";", "++", "--", "+=", "-=", "*=", "/=", "+", "-", "/", "%", "?", ":", "."])
 
 
@@ -59,19 +61,6 @@ C_FUNCTION = re.compile(
     r"f?putc(?:har)?|f?getc(?:har)?|f?gets|s?rand|[mc]alloc|realloc|free|exit|abort|assert|ato[fil]|l?labs|time|"
     r"clock|qsort|bsearch|is[a-z]{5}|to(?:upper|lower)|f(?:open|close|read|write|flush))\s*\("
 )
-_BLOCK = re.compile(r"\{[^{}]*\}")
-
-
-def any_in(text: str) -> bool:
-    """Whether a text may have something that check() refuses; also in comments and strings."""
-    words = set(re.findall(r"[^\W\d]\w*", text))
-    if "half" in words or any(pattern.match(word) for word in words for pattern, _ in _WORDS + _FUNCTIONS):
-        return True
-    if C_FUNCTION.search(text):
-        return True
-    while (outside := _BLOCK.sub(" ", text)) != text:
-        text = outside
-    return re.search(r"\)\s*;", text) is not None  # a function is declared, and perhaps not defined
 
 
 def no_bool(type: str) -> str:
@@ -96,45 +85,43 @@ def _why(what: str) -> str:
     )
 
 
-# Words that a parenthesis may follow, besides NO_NAMES and types.
-_KEYWORDS = ["restrict", "global", "local", "constant", "private", "bool", "_Alignof", "_Generic", "_Pragma"]
-_KEYWORDS += ["_Atomic", "_Noreturn", "alignas", "static_assert"]
+def _calls(source: Source, tree: Tree) -> Iterator[tuple[int, str]]:
+    """Calls of functions that are neither built in nor defined by the program."""
+    from .portable_builtins import BUILTINS
+
+    defined = {source.text[function.declared.name] for function in tree.functions.values()}
+    for node in tree.nodes:
+        name = node.inner[0] if node.kind == "call" else node
+        while name.kind == "group":
+            name = name.inner[0]
+        word, meaning = source.text[name.at], tree.names.get(name.at)
+        if node.kind != "call" or name.kind != "name" or (meaning and meaning.kind != "function"):
+            continue
+        if word in BUILTINS or word in defined or word.startswith("__") or word == "_Generic":
+            continue
+        why = next((_why(what) for pattern, what in _FUNCTIONS if pattern.match(word)), "")
+        plain = word[:-1] if word[-1] in "fl" else ""
+        why = why or "not a built-in function of the portable language, and not defined by the program"
+        yield name.at, f"{word}: {why}" + (f"; write {plain}" if plain in BUILTINS else "")
 
 
 def check(source: Source) -> None:
     """Raises Refused for the first word or function that the portable language does not have."""
-    from .portable_builtins import BUILTINS
-    from .tokens import NO_NAMES
+    from .parser import parse
 
-    functions = source.functions()
-    declared = {function.named for function in functions}
-    known = {*BUILTINS, *NO_NAMES, *_BEFORE_A_NAME, *_KEYWORDS}
-    known |= {function.name for function in functions if function.body >= 0}
-    i = 0
-    while i < len(source.text):
-        token, at = source.tokens[i], i
-        i = max(i + 1, source.attribute(i))
-        word, before = token.text, source.tokens[at - 1] if at else source.tokens[-1]
-        if word == "typedef":
-            end = i
-            while source.text[end : end + 1] not in ([";"], []):
-                end = source.skip(end)
-            known.update(source.text[i:end])
-        if token.kind != "name" or before.text in (".", "->"):
+    behind = 0  # the last attribute
+    for i, token in enumerate(source.tokens):
+        behind = max(behind, source.attribute(i))
+        if i < behind or token.kind != "name" or (i and source.text[i - 1] in (".", "->")):
             continue
-        if word == "half" and _is_a_name(source, at):
+        if token.text == "half" and _is_a_name(source, i):
             raise source.refuse(
-                at, "half: a type of OpenCL C, which cannot be the name of a variable; give it another name"
+                i, "half: a type of OpenCL C, which cannot be the name of a variable; give it another name"
             )
-        is_call = source.text[i : i + 1] == ["("] and word not in known and at not in declared
-        is_call = is_call and (before.kind != "name" or before.text in _BEFORE_A_CALL)
-        for pattern, what in _WORDS + _FUNCTIONS if is_call else _WORDS:
-            if pattern.match(word):
-                raise source.refuse(at, f"{word}: {_why(what)}")
-        if is_call and not word.startswith("__") and not token.system:
-            plain = word[:-1] if word[-1] in "fl" else ""
-            raise source.refuse(
-                at,
-                f"{word}: not a built-in function of the portable language, and not defined by the program"
-                + (f"; write {plain}" if plain in BUILTINS else ""),
-            )
+        for pattern, what in _WORDS:
+            if pattern.match(token.text):
+                raise source.refuse(i, f"{token.text}: {_why(what)}")
+    source.tree = tree = parse(source)
+    found = _calls(source, tree) if tree else ()
+    for i, message in sorted((i, message) for i, message in found if not source.tokens[i].system)[:1]:
+        raise source.refuse(i, message)

@@ -49,7 +49,9 @@ def _tokens(text: str, line: int) -> list[_Token]:
     found = []
     for match in TOKEN.finditer(text):
         assert match.lastgroup is not None
-        found.append(_Token(match.lastgroup, DIGRAPHS.get(match[0], match[0]), line, _NO_NAMES))
+        text = DIGRAPHS.get(match[0], match[0])
+        pieces = "##" if text == "##" else [text]  # of two tokens, as written without the digraph
+        found += [_Token(match.lastgroup, piece, line, _NO_NAMES) for piece in pieces]
         line += match[0].count("\n")
     return found
 

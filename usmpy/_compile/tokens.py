@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .parser import Tree
+
 
 class Refused(Exception):
     """The source is not in its language."""
@@ -47,6 +51,7 @@ DIGRAPHS = {"<:": "[", ":>": "]", "<%": "{", "%>": "}", "%:": "#", "%:%:": "##"}
 LINE_MARKER = re.compile(r'#\s*(?:line\s+)?([0-9]{1,9})\s+"((?:[^"\\]|\\.)*)"((?:\s+\d+)*)')
 # Tokens of kind "end" after the last one: no code looks further ahead.
 _LOOK_AHEAD = 4
+MOST_BRACKETS = 250  # in one another; clang has 256
 
 
 class Token(NamedTuple):
@@ -131,7 +136,7 @@ class Source:
         self.text = [token.text for token in self.tokens]
         self.out = [token.text for token in self.all]
         self.match = self._match()
-        self.structs: set[str] | None = None  # once portable.py knows them
+        self.tree: Tree | None = None  # once portable_words.py has read it
 
     def _match(self) -> dict[int, int]:
         """The index of the closing bracket for each opening one."""
@@ -141,6 +146,8 @@ class Source:
         for i, text in enumerate(self.text):
             if text in closing:
                 stack.append(i)
+                if len(stack) > MOST_BRACKETS:
+                    raise self.refuse(i, f"brackets are nested more than {MOST_BRACKETS} deep")
             elif text in (")", "]", "}"):
                 if not stack or closing[self.text[stack[-1]]] != text:
                     raise self.refuse(i, f"'{text}' closes nothing")
