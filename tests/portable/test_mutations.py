@@ -165,7 +165,7 @@ def no_compiler():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("USMPY_CACHE", "0")
         patch.setattr(host, "_preprocess", preprocess)
-        patch.setattr(host, "_compile", lambda *_: (b"", ""))
+        patch.setattr(host, "_compile", lambda *_: (b"", "", []))
         patch.setattr(_compiler.cache, "store", lambda *_: "file")
         yield
 

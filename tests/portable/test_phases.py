@@ -201,11 +201,21 @@ PHASES = {
     "a return": "if (n == 100) return; barrier(1); t[l] = 1;",
     "some return": "if (l == 3) return; barrier(1); while (1) { if (l) return; else t[l]++; barrier(1); }",
     "an array": "int a[3] = { 1, 2, 3 }; barrier(1); t[l] = a[l % 3];",
+    "a text": 'char a[4] = "abc"; barrier(1); t[l] = a[l % 3];',
+    "a row": "int m[2][3] = { { 1 } }, (*row)[3] = m; barrier(1); t[l] = row[0][l % 3];",
+    "sizes": "int a[3], b[sizeof(int) * 2]; b[l] = l; barrier(1); t[l] = b[l] + (int)sizeof(a);",
+    "constants": "const int *const a = t + l, b = 3; barrier(1); t[l] = b + (a == t);",
+    "a name that hides": "int a = 1; barrier(1); { int a = 2; t[l] = a; barrier(1); } t[l] += a;",
+    "a parameter that is hidden": "for (int n = 0; n < 2; n++) { t[l] = n; barrier(1); } t[l] += n;",
+    "more branches": "if (n == 7) barrier(1); else if (n) { t[l] = 1; barrier(1); } else if (!n) barrier(1);",
+    "jumps in a loop": "do { barrier(1); for (;;) { if (l) break; else { l++; continue; } } } while (0);",
 }
 FIBERS = {
     "a jump out of a loop": "for (int i = 0; i < 9; i++) { barrier(1); if (i == 2) break; }",
     "a helper": "wait(1); t[l] = 1;",
-    "a name that hides": "int a = 1; barrier(1); { int a = 2; t[l] = a; } t[l] += a;",
+    "a jump out of an expression": "int k = 2; while (k--) { n = ({ if (!k) break; 1; }); barrier(1); }",
+    "a barrier in an expression": "t[l] = ({ barrier(1); 1; });",
+    "a size of another variable": "int a[2]; int b[sizeof(a)]; b[0] = l; barrier(1); t[l] = b[0];",
     "a parameter that changes": "n++; barrier(1); t[l] = n;",
     "a goto": "if (n == 100) goto end; barrier(1); end: t[l] = 1;",
     "a switch": "switch (n) { case 1: barrier(1); break; }",
@@ -234,6 +244,44 @@ def test_these_need_stacks_and_run(body):
     assert not is_by_phases(KERNEL % body)
     x = np.zeros(8, "i4")
     build(KERNEL % body, options="-O1").f(8, x, 1, Local(16), local=4)
+
+
+HIDING = """
+kernel void f(global int *x, int n, local int *t)
+{
+    int l = get_local_id(0), a = l + 1, sum = 0;
+    t[l] = a;
+    barrier(1);
+    {
+        int b = a, a = t[(l + 1) % 4];
+        sum += a * b;
+        barrier(1);
+        for (int a = 0, l = 5; a < 2; a++, l += 3) {
+            int sum = a + l;
+            barrier(1);
+            t[get_local_id(0)] = sum;
+            barrier(1);
+            { int n = t[0]; b += n; barrier(1); b += n; }
+        }
+        sum += a + b;
+    }
+    if (n) { int n = a; barrier(1); sum += n; } else barrier(1);
+    barrier(1);
+    x[get_global_id(0)] = sum * 100 + a * 10 + n;
+}
+"""
+
+
+def test_names_that_hide_others_keep_their_values():
+    assert is_by_phases(HIDING)
+    x = np.zeros(8, "i4")
+    build(HIDING, options="-O2").f(8, x, 1, Local(16), local=4)
+    expected = []
+    for local in np.arange(8) % 4:
+        outer, inner = local + 1, (local + 1) % 4 + 1
+        b = outer + 2 * 5 + 2 * 9
+        expected.append((inner * outer + inner + b + outer) * 100 + outer * 10 + 1)
+    assert x.tolist() == expected
 
 
 def test_a_great_group_and_deep_private_memory(monkeypatch):

@@ -67,6 +67,8 @@ class Declared(NamedTuple):
     bounds: tuple[Node, ...] = ()
     parameters: tuple[Declared, ...] = ()  # of a function
     bits: bool = False  # a bit-field
+    begins: int = 0  # the declarator's tokens
+    ends: int = 0
 
 
 class Node(NamedTuple):
@@ -289,6 +291,7 @@ class _Parser:
 
     def declarator(self, level: str) -> Declared:
         stars: list[str] = []
+        begins = self.i
         while True:
             self.attributes()
             text = self.text[self.i]
@@ -328,7 +331,8 @@ class _Parser:
                 parts.append("[")
             else:
                 break
-        return inner._replace(parts=(*parts, *stars[::-1]), bounds=tuple(bounds), parameters=parameters)
+        inner = inner._replace(parts=(*parts, *stars[::-1]), bounds=tuple(bounds), parameters=parameters)
+        return inner._replace(begins=begins, ends=self.i)
 
     def value(self) -> Node:
         """What initialises a variable."""

@@ -142,13 +142,6 @@ def has_own_memory(source: Source, function: Function) -> bool:
     return False
 
 
-def struct_names(source: Source) -> set[str]:
-    """Names of types that may be structs or arrays."""
-    declared = source.tree.declarations if source.tree else []
-    types = [one for one in declared if one.kind == "typedef"]
-    return {source.text[t.name] for t in types if "[" in t.parts or not t.words.isdisjoint(_IN_MEMORY)}
-
-
 def called(source: Source, function: Function) -> set[str]:
     return {source.text[i] for i in range(function.body, function.end) if source.tokens[i].kind == "name"}
 

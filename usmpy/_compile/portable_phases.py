@@ -4,7 +4,7 @@ that vectorises, before the code after the second barrier.
 Either all work-items of a group take a loop or branch with a barrier in it, or none does. So its
 condition is computed for all of them, and the value of the last one is used. A variable that lives across
 a barrier becomes an array with an element for each work-item. A work-item that returned is skipped from
-then on. Whatever is not simple (jumps, names that hide others, barriers in helpers) is left to
+then on. Whatever is not simple (jumps, barriers in helpers) is left to
 portable_fibers.py, which runs any kernel.
 """
 
@@ -12,210 +12,90 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from . import portable_fibers as fibers
 from . import portable_loops as loops
 from .entry import Kernel
-from .portable_builtins import BARRIERS, TYPES
+from .parser import LOCAL, QUALIFIERS, RECORDS, Declared, Node, Tree
+from .portable_builtins import BARRIERS
 from .tokens import Function, Source
 
 _OPAQUE = {"goto", "struct", "union", "enum", "typedef", "typeof", "__typeof__", "static", "extern", "asm"}
 _OPAQUE |= {"__asm__", "__attribute__", "alloca"}
-_NO_DECLARATION = {"return", "else", "do", "case", "goto", "sizeof", "if", "for", "while", "switch", "break"}
 _ASSIGNS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"}
-_LOCAL = {"local", "__local"}
-_SPACES = {"global", "__global", "private", "__private", "__generic", *_LOCAL}
-_DEEPEST = 60  # of statements in statements
+_LOOPS = ("for", "while", "do")
 
 
 class _Unsuitable(Exception):
     """The kernel needs fibers."""
 
 
-class _Variable(NamedTuple):
-    name: str
-    type: str  # "typedef int {}[3]" with the place of its name
-    first: int  # the declarator's tokens
-    value: int  # where its value begins; 0: it has none
-    last: int
-
-
-class _Node(NamedTuple):
-    kind: str  # run, barrier, block, if, for, while, do
-    first: int
-    last: int
-    inner: tuple[_Node, ...] = ()
-    parts: tuple[tuple[int, int], ...] = ()  # of a head: expressions
+def _statements(node: Node) -> list[Node]:
+    """The statements of a statement, without its expressions."""
+    inner = list(node.inner)
+    if node.kind == "if":  # a chain, with or without a last statement
+        return [*inner[1::2], *(inner[-1:] if len(inner) % 2 else [])]
+    return {"block": inner, "while": inner[1:], "switch": inner[1:], "do": inner[:1], "for": inner[3:]}.get(
+        node.kind, []
+    )
 
 
 class _Phases:
-    def __init__(self, source: Source, function: Function, kernel: Kernel) -> None:
-        from .portable import struct_names
-
-        self.source, self.function, self.kernel = source, function, kernel
-        self.text = source.text
-        self.scopes: dict[str, list[tuple[int, int]]] = {}
-        self.where: dict[str, list[int]] = {}  # the places of each word
-        # Variables that live across barriers: scope and number.
-        self.kept: dict[str, list[tuple[int, int, int]]] = {}
+    def __init__(self, source: Source, tree: Tree, function: Function, kernel: Kernel) -> None:
+        self.source, self.kernel, self.text = source, kernel, source.text
+        self.names, self.values = tree.names, tree.values
+        within = range(function.body, function.end)
+        self.barriers = [i for i in within if self.text[i] in BARRIERS]
+        self.uses: dict[int, list[int]] = {}  # of variables, by the token that declares them
+        for i in within:
+            if i in self.names:
+                self.uses.setdefault(self.names[i].name, []).append(i)
+        self.kept: dict[int, int] = {}  # numbers of variables that live across barriers
         self.types: list[str] = []
         self.hoisted = ""  # local variables
-        self.local: set[str] = set()  # their names
-        self.arrays = struct_names(source)  # types that may be arrays
-        self.closed: list[_Node] = []  # without barriers
+        self.local: set[int] = set()
         self.phase = 0
-        self.depth = 0
         # The first kept variable tells whether a work-item has returned.
-        self.returns = "return" in source.text[function.body : function.end]
+        self.returns = any(self.text[i] == "return" for i in within)
         if self.returns:
             self.types.append("typedef uchar usm_type0")
-
-    # Statements.
-
-    def ends_with(self, i: int, sign: str) -> int:
-        while self.text[i] != sign:
-            i = self.source.skip(i)
-        return i
-
-    def statement(self, i: int) -> _Node:
-        self.depth += 1
-        if self.depth > _DEEPEST:
+        parsed = tree.functions[function.body]
+        jumps = sum(node.kind in ("break", "continue") for node in tree.nodes[parsed.nodes])
+        if jumps != self.check(parsed.body, ()):  # one is in a statement in an expression
             raise _Unsuitable
-        node = self.whole_statement(i)
-        self.depth -= 1
-        return node
+        if any(self.changes(i) for p in parsed.declared.parameters for i in self.uses.get(p.name, ())):
+            raise _Unsuitable
+        self.nodes = parsed.body.inner
+        self.find(self.nodes)
 
-    def whole_statement(self, i: int) -> _Node:
-        word, start = self.text[i], i
-        if word == "{":
-            end = self.source.match[i]
-            return self.simple(_Node("block", start, end + 1, tuple(self.statements(i + 1, end))))
-        if word in BARRIERS:
-            end = self.source.skip(i + 1)
-            if self.text[end] != ";":
+    def waits(self, node: Node) -> bool:
+        at = bisect_left(self.barriers, node.first)
+        return at < len(self.barriers) and self.barriers[at] < node.last
+
+    def is_barrier(self, node: Node) -> bool:
+        return (
+            node.kind == "expression" and self.text[node.first] in BARRIERS and node.inner[0].kind == "call"
+        )
+
+    def check(self, node: Node, bound: tuple[str, ...]) -> int:
+        """The number of jumps in a statement. Barriers are statements, and jumps stay in loops without them.
+
+        bound: jumps that do.
+        """
+        if node.kind in ("break", "continue"):
+            if node.kind not in bound:
                 raise _Unsuitable
-            return _Node("barrier", start, end + 1)
-        if word == "if":
-            close = self.source.match[i + 1]
-            inner = [self.statement(close + 1)]
-            if self.text[inner[0].last] == "else":
-                inner.append(self.statement(inner[0].last + 1))
-            return self.simple(_Node("if", start, inner[-1].last, tuple(inner), ((i + 2, close),)))
-        if word in ("while", "switch"):
-            close = self.source.match[i + 1]
-            inner = [self.statement(close + 1)]
-            return self.simple(_Node(word, start, inner[0].last, tuple(inner), ((i + 2, close),)))
-        if word == "for":
-            close = self.source.match[i + 1]
-            one = self.ends_with(i + 2, ";")
-            two = self.ends_with(one + 1, ";")
-            inner = [self.statement(close + 1)]
-            parts = ((i + 2, one), (one + 1, two), (two + 1, close))
-            return self.simple(_Node("for", start, inner[0].last, tuple(inner), parts))
-        if word == "do":
-            inner = [self.statement(i + 1)]
-            opened = inner[0].last + 1
-            close = self.source.match[opened]
-            return self.simple(_Node("do", start, close + 2, tuple(inner), ((opened + 1, close),)))
-        return _Node("run", start, self.ends_with(i, ";") + 1)
-
-    def simple(self, node: _Node) -> _Node:
-        """The statement as it is; as one run if no barrier is in it."""
-        words = self.text[node.first : node.last]
-        if not BARRIERS & set(words):
-            self.closed.append(node)
-            return _Node("run", node.first, node.last)
-        if node.kind == "switch" or any(BARRIERS & set(self.text[first:last]) for first, last in node.parts):
-            raise _Unsuitable
-        if node.kind in ("for", "while", "do"):
-            for i in range(node.first, node.last):
-                ends = {"break": ("for", "while", "do", "switch"), "continue": ("for", "while", "do")}
-                kinds = ends.get(self.text[i])
-                if kinds and not any(n.kind in kinds and n.first <= i < n.last for n in self.closed):
-                    raise _Unsuitable
-        return node
-
-    def statements(self, i: int, end: int) -> list[_Node]:
-        nodes = []
-        while i < end:
-            nodes.append(self.statement(i))
-            i = nodes[-1].last
-        return nodes
-
-    # Variables.
-
-    def declarators(self, first: int, last: int) -> list[_Variable]:
-        """The variables of a declaration, without the semicolon; none for another statement."""
-        text, tokens = self.text, self.source.tokens
-        if tokens[first].kind != "name" or text[first] in _NO_DECLARATION or first + 1 >= last:
-            return []
-        pointer = text[first + 4 : first + 6] in ([")", "["], [")", "="])  # row (*name) = x;
-        if text[first + 1] == "(" and (pointer or text[first] in TYPES):
-            raise _Unsuitable
-        if tokens[first + 1].kind != "name" and text[first + 1] != "*":
-            return []
-        i = first
-        while i < last and tokens[i].kind == "name":
-            i += 1
-        # The last of these words is the first name, unless a star follows.
-        specifiers = text[first : i if i < last and text[i] == "*" else i - 1]
-        start = first + len(specifiers)
-        found = []
-        for begin, end in self.source.split(start, last):
-            value = next((j for j in range(begin, end) if text[j] == "="), 0)
-            stop = value or end
-            at = begin
-            while at < stop and (text[at] == "*" or text[at] in ("const", "restrict", "volatile")):
-                at += 1
-            if at >= stop or tokens[at].kind != "name" or (at + 1 < stop and text[at + 1] != "["):
+            return 1
+        statements = _statements(node)
+        if not self.waits(node):
+            if node.kind in (*_LOOPS, "switch"):
+                bound = ("break", "continue") if node.kind in _LOOPS else (*bound, "break")
+        elif not self.is_barrier(node):
+            inside = [part.first for part in statements]
+            others = [part for part in node.inner if part.first not in inside]
+            if node.kind not in ("block", "if", *_LOOPS) or any(self.waits(part) for part in others):
                 raise _Unsuitable
-            if "".join(text[at + 1 : at + 3]) == "[]":
-                raise _Unsuitable
-            stars = text[begin:at]
-            words = ["const" if word in ("constant", "__constant") else word for word in specifiers]
-            words = [word for word in words if word not in _SPACES and word != "register"]
-            if "*" not in stars:
-                words = [word for word in words if word != "const"]
-            while stars and stars[-1] != "*":  # the pointer's own const
-                stars.pop()
-            shape = self.copy(at + 1, stop)
-            found.append(
-                _Variable(
-                    text[at], f"typedef {' '.join(words)} {' '.join(stars)} {{}}{shape}", begin, value, end
-                )
-            )
-        return found
-
-    def check_names(self) -> None:
-        """Records the scope of each name. No name may hide another one, and no parameter may change."""
-        text, start, end = self.text, self.function.body, self.function.end
-        for i in range(start, end):
-            self.where.setdefault(text[i], []).append(i)
-        for p in self.kernel.parameters:
-            self.scopes.setdefault(p.name, []).append((start, end))
-        blocks = [start]
-        for i in range(start, end):
-            if text[i] == "{" and i > start:
-                blocks.append(i)
-            elif text[i] == "}":
-                blocks.pop()
-            loop = text[i] == "(" and text[i - 1] == "for"
-            if not loop and text[i] not in (";", "{", "}"):
-                continue
-            last = i + 1
-            while last < end and text[last] not in (";", "{", "}"):
-                last = self.source.skip(last)
-            if last == i + 1 or last >= end:
-                continue
-            for variable in self.declarators(i + 1, last):
-                scope = (i, self.statement(i - 1).last if loop else self.source.match[blocks[-1]])
-                others = self.scopes.setdefault(variable.name, [])
-                if any(scope[0] < high and low < scope[1] for low, high in others):
-                    raise _Unsuitable
-                others.append(scope)
-        if any(self.changes(i) for p in self.kernel.parameters for i in self.where.get(p.name, ())):
-            raise _Unsuitable
+        return sum(self.check(statement, bound) for statement in statements)
 
     def changes(self, i: int) -> bool:
         """Whether the variable named here may get another value; true in doubt."""
@@ -225,70 +105,72 @@ class _Phases:
         unary = self.source.tokens[i - 2].kind == "sign" and text[i - 2] not in (")", "]")
         return text[i - 1] == "&" and unary and text[i + 1] != "["
 
-    def regions(self, nodes: Sequence[_Node]) -> list[list[_Node]]:
-        """Adjacent runs together, other nodes alone."""
-        found: list[list[_Node]] = []
+    def regions(self, nodes: Sequence[Node]) -> list[list[Node]]:
+        """Adjacent statements without barriers together, other ones alone."""
+        found: list[list[Node]] = []
         for node in nodes:
-            if node.kind == "run" and found and found[-1][0].kind == "run":
+            if not self.waits(node) and found and not self.waits(found[-1][0]):
                 found[-1].append(node)
             else:
                 found.append([node])
         return found
 
-    def keep(self, variables: list[_Variable], first: int, last: int) -> None:
+    def keep(self, declares: tuple[Declared, ...], first: int, last: int) -> None:
         """Keeps variables for each work-item that are used outside of [first, last)."""
-        for variable in variables:
-            low, high = next(
-                scope for scope in self.scopes[variable.name] if scope[0] <= variable.first < scope[1]
-            )
-            at = self.where[variable.name]
-            at = at[bisect_left(at, low) : bisect_left(at, high)]
-            if any(self.is_variable(i) and (not first <= i < last or self.escapes(variable, i)) for i in at):
-                self.check_shape(variable.first, variable.value or variable.last, {variable.name})
-                self.kept.setdefault(variable.name, []).append((low, high, len(self.types)))
-                self.types.append(variable.type.format(f"usm_type{len(self.types)}"))
+        for one in declares:
+            uses = self.uses.get(one.name, ())
+            if any(not first <= i < last or self.escapes(one, i) for i in uses):
+                text, low = self.text[one.begins : one.ends], one.name
+                if "[]" in "".join(text):
+                    raise _Unsuitable
+                self.check_shape(one.begins, one.ends, {one.name})
+                while self.text[low - 1] in QUALIFIERS:  # the pointer's own const
+                    low -= 1
+                dropped = ("register",) if "*" in text else ("register", "const")
+                words = self.copy(one.first, declares[0].begins).split()
+                self.types.append(
+                    f"typedef {' '.join(word for word in words if word not in dropped)} "
+                    f"{self.copy(one.begins, max(low, one.begins))} usm_type{len(self.types)}"
+                    f"{self.copy(one.name + 1, one.ends)}"
+                )
+                self.kept[one.name] = len(self.types) - 1
 
-    def escapes(self, variable: _Variable, i: int) -> bool:
+    def escapes(self, one: Declared, i: int) -> bool:
         """Whether a pointer to the variable named here is made, which may live longer than a phase."""
-        before, j, dimensions = self.text[i - 2], i + 1, variable.type.count("[")
+        before, j, parts = self.text[i - 2], i + 1, list(one.parts)
         if self.text[i - 1] == "&" and not (self.source.tokens[i - 2].kind != "sign" or before in (")", "]")):
             return True
-        while self.text[j] == "[":
-            j, dimensions = self.source.skip(j), dimensions - 1
-        declared = variable.first <= i < (variable.value or variable.last)
-        return (
-            dimensions > 0 or (self.text[i + 1] != "[" and variable.type.split()[1] in self.arrays)
-        ) and not declared
+        while self.text[j] == "[" and parts:
+            j = self.source.skip(j)
+            parts.pop(0)
+        is_record = not one.words.isdisjoint(RECORDS) and not one.parts
+        return i != one.name and (parts[:1] == ["["] or is_record)
 
-    def check_shape(self, first: int, last: int, known: set[str]) -> None:
+    def check_shape(self, first: int, last: int, known: set[int]) -> None:
         """A type that stands outside of the loops, [first, last), names no other variable."""
-        if any(word in self.scopes and word not in known for word in self.text[first:last]):
-            raise _Unsuitable
+        for one in (self.names[i] for i in range(first, last) if i in self.names):
+            if one.kind in ("block", "parameter") and one.name not in known:
+                raise _Unsuitable
 
-    def place(self, i: int) -> int | None:
-        """The number of the kept variable that is named here; None for any other."""
-        for low, high, number in self.kept.get(self.text[i], ()):
-            if low <= i < high and self.is_variable(i):
-                return number
-        return None
+    def is_local(self, node: Node) -> bool:
+        return any(LOCAL & one.words for one in node.declares) and "static __thread" in self.copy(
+            node.first, node.last
+        )
 
-    def is_variable(self, i: int) -> bool:
-        return self.text[i - 1] not in (".", "->") and self.text[i + 1] != "("
-
-    def find(self, nodes: Sequence[_Node]) -> None:
+    def find(self, nodes: Sequence[Node]) -> None:
         for group in self.regions(nodes):
             for node in group:
-                if node.kind == "run":
-                    words = self.text[node.first : node.last]
-                    if _LOCAL & set(words) and "static __thread" in self.copy(node.first, node.last):
-                        self.local |= {v.name for v in self.declarators(node.first, node.last - 1)}
-                        self.check_shape(node.first, node.last, self.local)
-                        self.hoisted += self.copy(node.first, node.last) + "\n"
-                    else:
-                        self.keep(self.declarators(node.first, node.last - 1), group[0].first, group[-1].last)
-                elif node.kind == "for":
-                    self.keep(self.declarators(*node.parts[0]), 0, 0)
-                self.find(node.inner)
+                if self.waits(node):
+                    if node.kind == "for":
+                        self.keep(node.inner[0].declares, 0, 0)
+                    for part in [node.inner] if node.kind == "block" else [[n] for n in _statements(node)]:
+                        self.find(part)
+                elif self.is_local(node):
+                    self.local |= {one.name for one in node.declares}
+                    self.check_shape(node.first, node.last, self.local)
+                    self.hoisted += self.copy(node.first, node.last) + "\n"
+                else:
+                    self.keep(node.declares, group[0].first, group[-1].last)
 
     # The text that is written.
 
@@ -301,7 +183,7 @@ class _Phases:
         for i in range(source.index[first], source.index[last - 1] + 1):
             piece = source.out[i]
             if i == source.index[at]:
-                number = self.place(at)
+                number = self.kept.get(self.names[at].name) if at in self.names else None
                 if number is not None:
                     piece = f"usm_kept{number}[usm_li]"
                 elif self.text[at] == "return":
@@ -312,18 +194,17 @@ class _Phases:
             pieces.append(piece)
         return "".join(pieces)
 
-    def declaration(self, first: int, last: int, variables: list[_Variable]) -> str:
+    def declaration(self, node: Node) -> str:
         text = ""
-        specifiers = self.copy(first, variables[0].first)
-        for variable in variables:
-            at = next(i for i in range(variable.first, variable.last) if self.text[i] == variable.name)
-            number = self.place(at)
+        specifiers = self.copy(node.first, node.declares[0].begins)
+        for one in node.declares:
+            number, given = self.kept.get(one.name), self.values.get(one.name)
             if number is None:
-                text += f"{specifiers} {self.copy(variable.first, variable.last)};\n"
-            elif variable.value:
-                value = self.copy(variable.value + 1, variable.last)
-                if value.lstrip().startswith("{") or variable.type.endswith("]"):
-                    value = value if value.lstrip().startswith("{") else f"{{{value}}}"  # a string
+                text += f"{specifiers} {self.copy(one.begins, given.last if given else one.ends)};\n"
+            elif given:
+                value = self.copy(given.first, given.last)
+                if one.parts[:1] == ("[",) or given.kind == "braces":
+                    value = value if given.kind == "braces" else f"{{{value}}}"  # a string
                     text += (
                         f"__builtin_memcpy(&usm_kept{number}[usm_li], &(usm_type{number}){value}, "
                         f"sizeof(usm_type{number}));\n"
@@ -332,15 +213,13 @@ class _Phases:
                     text += f"usm_kept{number}[usm_li] = {value};\n"
         return text
 
-    def run(self, nodes: list[tuple[int, int]]) -> str:
+    def run(self, nodes: list[Node]) -> str:
         """Statements, for all work-items."""
         text = ""
-        for first, last in nodes:
-            words = self.text[first:last]
-            if _LOCAL & set(words) and "static __thread" in self.copy(first, last):
-                continue
-            variables = self.declarators(first, last - 1)
-            text += self.declaration(first, last, variables) if variables else self.copy(first, last) + "\n"
+        for node in nodes:
+            if not self.is_local(node):
+                variables = [one for one in node.declares if one.kind == "block"]
+                text += self.declaration(node) if variables else self.copy(node.first, node.last) + "\n"
         return self.items(text) if text.strip() else ""
 
     def items(self, text: str) -> str:
@@ -351,35 +230,37 @@ class _Phases:
         self.phase += 1
         return f"USM_ITEMS {{\nif (usm_kept0[usm_li]) continue;\n{text}}} {end} USM_ITEMS_END\n"
 
-    def condition(self, part: tuple[int, int]) -> str:
-        value = self.copy(*part) or "1"
+    def condition(self, node: Node) -> str:
+        value = "1" if node.kind == "none" else self.copy(node.first, node.last)
         return "usm_taken = 0;\n" + self.items(f"usm_taken = !!({value});\n")
 
-    def write(self, nodes: Sequence[_Node]) -> str:
+    def write(self, nodes: Sequence[Node]) -> str:
         text = ""
         for group in self.regions(nodes):
-            node = group[0]
-            if node.kind == "run":
-                text += self.run([(one.first, one.last) for one in group])
+            node, inner = group[0], group[0].inner
+            if not self.waits(node):
+                text += self.run(group)
             elif node.kind == "block":
-                text += self.write(node.inner)
+                text += self.write(inner)
             elif node.kind == "if":
-                text += self.condition(node.parts[0])
-                text += f"if (usm_taken) {{\n{self.write(node.inner[:1])}}}"
-                text += f" else {{\n{self.write(node.inner[1:])}}}\n"
+                chain = self.write(inner[-1:]) if len(inner) % 2 else ""
+                for k in range(len(inner) // 2 * 2 - 2, -1, -2):
+                    chain = (
+                        f"{self.condition(inner[k])}if (usm_taken) {{\n{self.write(inner[k + 1 : k + 2])}}}"
+                        f" else {{\n{chain}}}\n"
+                    )
+                text += chain
             elif node.kind == "while":
-                text += f"for (;;) {{\n{self.condition(node.parts[0])}if (!usm_taken) break;\n"
-                text += self.write(node.inner) + "}\n"
+                text += f"for (;;) {{\n{self.condition(inner[0])}if (!usm_taken) break;\n"
+                text += self.write(inner[1:]) + "}\n"
             elif node.kind == "do":
-                text += (
-                    f"do {{\n{self.write(node.inner)}{self.condition(node.parts[0])}}} while (usm_taken);\n"
-                )
+                text += f"do {{\n{self.write(inner[:1])}{self.condition(inner[1])}}} while (usm_taken);\n"
             elif node.kind == "for":
-                init, test, step = node.parts
-                text += self.run([(init[0], init[1] + 1)]) if init[0] < init[1] else ""
-                text += f"for (;;) {{\n{self.condition(test)}if (!usm_taken) break;\n{self.write(node.inner)}"
-                if step[0] < step[1]:
-                    text += self.items(self.copy(*step) + ";\n")
+                text += self.run([inner[0]]) if inner[0].kind != ";" else ""
+                text += f"for (;;) {{\n{self.condition(inner[1])}if (!usm_taken) break;\n"
+                text += self.write(inner[3:])
+                if inner[2].kind != "none":
+                    text += self.items(self.copy(inner[2].first, inner[2].last) + ";\n")
                 text += "}\n"
         return text
 
@@ -408,15 +289,12 @@ def _items(kernel: Kernel) -> str:
 def runner(source: Source, function: Function, kernel: Kernel, waiting: set[str]) -> str:
     """The function that runs a box of groups; with fibers if the kernel is unsuitable for loops."""
     words = set(source.text[function.body : function.end])
-    if words & _OPAQUE or words & (waiting - {kernel.name}):
+    if source.tree is None or words & _OPAQUE or words & (waiting - {kernel.name}):
         return fibers.runner(kernel)
-    phases = _Phases(source, function, kernel)
     try:
-        phases.check_names()
-        nodes = phases.statements(function.body + 1, function.end)
-        phases.find(nodes)
-        body = phases.write(nodes)
-    except (_Unsuitable, IndexError, KeyError):
+        phases = _Phases(source, source.tree, function, kernel)
+        body = phases.write(phases.nodes)
+    except (_Unsuitable, KeyError):
         return fibers.runner(kernel)
     types = "".join(f"    {text};\n" for text in phases.types)
     sizes = "".join(f" + (sizeof(usm_type{k}) * usm_n + 63) / 64 * 64" for k in range(len(phases.types)))
