@@ -284,6 +284,30 @@ def test_names_that_hide_others_keep_their_values():
     assert x.tolist() == expected
 
 
+CHANGED = {
+    "a number": ("int p", "p += l; p++", "p - l - 1"),
+    "in parentheses": ("int p", "(p) = l; ((p))--", "p + 4 - l"),
+    "a member": ("pair p", "p.a += l", "p.a - l"),
+    "an element": ("pair p", "p.b[1] += l; p.b[l & 1] += 0", "p.b[1] - l"),
+    "a member of a member": ("other p", "(p.c).b[0] = l + 3", "p.c.b[0] - l"),
+    "an element of an element": ("other p", "p.d[1].a = l + 3", "p.d[1].a - l"),
+    "by its address": ("int p", "int *q = &p; *q += l", "p - l"),
+}
+
+
+@pytest.mark.parametrize(("parameter", "change", "value"), CHANGED.values(), ids=CHANGED)
+def test_parameters_that_work_items_change(parameter, change, value):
+    """Each work-item has its own parameters, in barrier kernels, too: all of them are 3."""
+    source = "typedef struct { int a, b[2]; } pair; typedef struct { pair c, d[2]; } other;\n"
+    source += f"kernel void f(global int *x, {parameter})\n{{ int l = get_local_id(0); {change}; barrier(1); "
+    source += f"x[get_global_id(0)] = {value}; }}\n"
+    assert not is_by_phases(source)
+    x = np.zeros(8, "i4")
+    given = 3 if parameter == "int p" else np.full(3 if "pair" in parameter else 9, 3, "i4").tobytes()
+    build(source).f(8, x, given, local=4)
+    assert x.tolist() == [3] * 8
+
+
 def test_a_great_group_and_deep_private_memory(monkeypatch):
     source = """
     kernel void f(global int *x, int n)

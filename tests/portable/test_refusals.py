@@ -70,9 +70,8 @@ def test_only_where_they_are_used(source):
         "int a, half = 2;",
         "float half[2];",
         "float *half;",
-        "float a = 2 * half;",
-        "x[0] += half;",
-        "half = 3;",
+        "const float half = 2, a = 2 * half;",
+        "float a, *const half = &a;",
     ],
 )
 def test_half_as_the_name_of_a_variable(line):
@@ -82,6 +81,13 @@ def test_half_as_the_name_of_a_variable(line):
         f"<source>:3:{column}: error: half: a type of OpenCL C, which cannot be the name of a variable; "
         "give it another name"
     )
+
+
+def test_half_as_the_name_of_a_function():
+    error = refusal(
+        "static float half(float x) { return x / 2; }\nkernel void f(global float *x) { x[0] = 1; }"
+    )
+    assert error.message.startswith("<source>:1:14: error: half: a type of OpenCL C")
 
 
 def test_half_as_the_name_of_a_parameter():

@@ -18,6 +18,12 @@ CALLS = {
     **{"powf(x[0], 2)": "pow", "fmaxf(x[0], 2)": "fmax", "fmodl(x[0], 2)": "fmod"},
     **dict.fromkeys(["rand()", 'strlen("a")', 'puts("a")', "malloc(4)", "abort()", "memset(x, 0, 4)"], ""),
     **dict.fromkeys(["labs(3)", "isalpha('a')", "time(0)", "declared(x[0])"], ""),
+    **{
+        "__builtin_popcount(4)": "popcount",
+        "__builtin_sqrtf(x[0])": "sqrt",
+        "__builtin_trap()": "",
+        "nobody(x)": "",
+    },
 }
 PLACES = {
     "a statement": "kernel void f(global float *x)\n{{\n    {};\n}}\n",
@@ -59,16 +65,6 @@ def test_functions_that_are_not_built_in(place, call):
     )
 
 
-@pytest.mark.parametrize("device", DEVICES, ids=str)
-@pytest.mark.parametrize("name", ["nobody", "__builtin_nothing"])
-def test_functions_that_nobody_declares(device, name):
-    source = (
-        f"float g(float a)\n{{\n    return {name}(a);\n}}\nkernel void f(global float *x) {{ x[0] = 1; }}"
-    )
-    with pytest.raises(usmpy.BuildError, match=rf":3:12.*{name}"):
-        usmpy.Program(source, device=device)
-
-
 def test_what_looks_like_a_call():
     source = """
     typedef float real, row[3];
@@ -95,6 +91,202 @@ def test_what_looks_like_a_call():
         usmpy.Program(source, device=device).f[1](x).wait()
         assert x.tolist() == [8 + 1 + 48]
     cuda.prepare(source, "portable", "")
+
+
+# What stands outside of functions, and in a function with the parameters x and n. The line with @ is refused.
+OUTSIDE = {
+    "variable outside of functions": [
+        "@int t = 3;",
+        "@const int t[2] = { 1, 2 };",
+        "@static const float t = 1;",
+        "constant int a = 1;\n@static\tint t;",
+        "@global int t;",
+        "@local int t[4];",
+        '@constant char *t = "abc";',
+        "@struct { int a; } t;",
+        "typedef int row[2];\n@const row t = { 1, 2 };",
+        "struct s { int a; };\nconstant struct s a = { 1 };\n@struct s t = { 1 };",
+    ],
+    "function pointer": [
+        "@typedef int (*t)(int);",
+        "struct s\n{\n    int a;\n@    int (*t[2])(int);\n};",
+        "static int g(int a) { return a; }\n@static int h(int (*t)(int)) { return t(1); }",
+        "@static int t(int g(int)) { return 1; }",
+        "typedef int f_t(int);\n@static int h(f_t *t) { return 1; }",
+        "@static int (*t(void))(int) { return 0; }",
+    ],
+    "bit-field": [
+        "struct s\n{\n@    int a : 3;\n};",
+        "struct s { int a, b; };\nstruct t { int a;\n@    uint : 0; int b; };",
+        "typedef union { int a;\n    struct {\n@ int t : 1; } b; } u;",
+    ],
+    "size of an array": [
+        "@static int t(int n, int a[n]) { return a[0]; }",
+        "@static int t(int n, int (*a)[n + 1]) { return 1; }",
+    ],
+}
+INSIDE = {
+    "size of an array": [
+        "@int t[n];",
+        "@float a = 1, t[2][n + 1];",
+        "const int m = n;\n@int t[m];",
+        "int m = 4;\n@int t[2 * m];",
+        "@int t[x[0]];",
+        "@x[0] = sizeof(int[n]);",
+        "@global int (*t)[n] = 0;",
+        "@int t[get_local_size(0)];",
+        "const float m = 4;\n@int t[(int)m];",
+        "for (int k = 0; k < 2; k++) {\n@    int t[k + 1];\n}",
+    ],
+    "function pointer": [
+        "@int (*t)(int) = 0;",
+        "@x[0] = (&other)(1);",
+        "@x[0] = (*other)(1);",
+        "@x[0] = (other)(1);",
+        "@x[0] = other ? 1 : 2;",
+        "typedef int f_t(int);\n@f_t *t = 0;",
+    ],
+    "static variable": [
+        "@static int t;",
+        "@static const int t[2] = { 1, 2 };",
+        "@static constant int t[2] = { 1, 2 };",
+        "{\n@    static local int t;\n}",
+    ],
+    "function in a function": ["@int t(int a) { return a; }", "if (n) {\n@    int t(void) { return n; }\n}"],
+    "pointer made of an integer": [
+        "@global int *t = (global int *)n;",
+        "@global int *t = (global int *)(16);",
+        "ulong m = 3;\n@x[0] = *(global int *)(m + n * 4);",
+        "@x[0] = ((global int *)(uintptr_t)x)[0];",
+        "@global int *t = (global int *)((ulong)x + 4);",
+        "@global int *t = (global int *)x[0];",
+        "@global int *t = (global int *)get_global_id(0);",
+        "@global int *t = (global int *)as_int(1.0f);",
+        "struct { ulong a; } s = { 3 };\n@global int *t = (global int *)s.a;",
+        "typedef ulong word; typedef global int *to; word m = 3;\n@to t = (to)m;",
+        "@global int *t = (global int *)(n ? n : -1);",
+        "@global int *t = (global int *)(x - x);",
+        "@global int *t = (global int *)(n << 3 | 1);",
+        "@global int *t = (global int *)other(3);",
+    ],
+    "string literal": [
+        '@char *t = "abc";',
+        '@const char *t = n ? "abc" : "d" "e";',
+        'const char *t;\n@t = "abc";',
+        '@const char *t[] = { "a", "b" };',
+        '@x[0] = *(char *)"abc";',
+        '@x[0] = taken("abc");',
+        '@const void *t = ("a");',
+    ],
+    "not a built-in function": [
+        "@__builtin_prefetch(x);",
+        "@x[0] = __builtin_popcount(n);",
+        "@x[0] = __unknown(n);",
+        "@x[0] = unknown(n);",
+        "@x[0] = 1 + sinf(n);",
+    ],
+}
+HELPERS = "static int other(int a) { return a; }\nstatic int taken(const char *a) { return 1; }\n"
+KERNEL = "kernel void f(global int *x, int n)\n{\n%s\n}\n"
+AROUND = {
+    "a kernel": KERNEL,
+    "a helper": "static void g(global int *x, int n)\n{\n%s\n}\n" + KERNEL.replace("%s", "g(x, n);"),
+    "a helper that nothing calls": "void g(global int *x, int n)\n{\n%s\n}\n" + KERNEL.replace("%s", ""),
+    "statements in an expression": KERNEL.replace("%s", "n = ({\n%s\n1; });"),
+    "a kernel with barriers": KERNEL.replace("%s", "barrier(1);\n%s\nbarrier(1);"),
+}
+CASES = [(why, text, "%s\n" + KERNEL.replace("%s", "")) for why, texts in OUTSIDE.items() for text in texts]
+# Each statement in two of the places: each kind of refusal meets all of them.
+PLACES_OF = list(AROUND.values())
+CASES += [
+    (why, text, HELPERS + place)
+    for why, texts in INSIDE.items()
+    for k, text in enumerate(texts)
+    for place in (PLACES_OF[k % 5], PLACES_OF[(k + 2) % 5])
+]
+
+
+def only_refusal(source, options=""):
+    (message,) = {said.split("\n")[0] for said in refusals(source, options).values()}
+    return message.removeprefix("the program does not build: ")
+
+
+def test_what_is_refused_everywhere():
+    assert len(CASES) > 100
+    for why, text, place in CASES:
+        source = place.replace("%s", text)
+        line = source[: source.index("@")].count("\n") + 1
+        message = only_refusal(source.replace("@", ""))
+        assert message.startswith(f"<source>:{line}:"), (message, source)
+        assert why in message, (message, source)
+
+
+@pytest.mark.parametrize(
+    ("why", "marked", "place"),
+    [
+        *((why, texts[0], "%s\n" + KERNEL.replace("%s", "")) for why, texts in OUTSIDE.items()),
+        *((why, texts[0], HELPERS + KERNEL) for why, texts in INSIDE.items()),
+    ],
+)
+def test_what_a_macro_or_a_file_has_is_refused_everywhere(why, marked, place, tmp_path):
+    """The line is that of the macro's use, and that in the file."""
+    text = marked.replace("@", "")
+    source = "#define IT(unused) " + " ".join(text.split("\n")) + "\n" + place.replace("%s", "IT(1)")
+    message = only_refusal(source)
+    assert message.startswith(f"<source>:{source[: source.index('IT(1)')].count(chr(10)) + 1}:")
+    assert why in message
+    (tmp_path / "its.h").write_text(f"\n{text}\n")
+    message = only_refusal(place.replace("%s", '#include "its.h"'), f"-I {tmp_path}")
+    assert message.startswith(f"{tmp_path}/its.h:{2 + marked[: marked.index('@')].count(chr(10))}:")
+    assert why in message
+
+
+ALLOWED = """
+enum { N = 4 };
+#define TWICE(a) ((a) + (a))
+constant int size = 4, table[2] = { 1, 2 };
+static constant int more[N] = { 1, 2 };
+extern constant int late[2];
+constant int late[2] = { 3, 4 };
+constant char *constant names[] = { "a", "b" };
+typedef int function(int);
+typedef global int *to;
+struct s { int a[N], b; constant char *name; };
+static int later(int);
+static inline int twice(int a) { return TWICE(a); }
+inline static int last(constant char *text) { return text[1] == 0 ? text[0] : 0; }
+static constant char *name(int a) { return a ? "one" : "two"; }
+kernel void f(global int *x, int n)
+{
+    const int m = 2 * N;
+    const uint k = m + sizeof(int);
+    int a[m], b[size], c[k], d[sizeof(a) / sizeof(a[0])], e[N > 2 ? 3 : 4], g[(int)sizeof(struct s)];
+    int earlier(int);
+    char text[] = "abc", pair[2][2] = { "a", "b" };
+    constant char *word = "abc", *words[] = { "de", n ? "f" : "g" };
+    const constant char *other;
+    other = "xyz";
+    struct s s = { { 1 }, 2, "s" };
+    global int *none = (global int *)0, *next = (global int *)(x + 1), *null = NULL;
+    global char *bytes = (global char *)x;
+    to same = (to)(void global *)bytes;
+    ulong address = (ulong)x + (uintptr_t)next;
+    __typeof__(n) o = ({ int p = n; p + 1; });
+    int sinf = 3, strlen = (sinf) + 1;
+    switch (n) { case N: a[0] = 1; break; default: a[0] = 2; }
+    if (n > 100) printf("%s %d\\n", "text", n);
+    x[0] = twice(n) + later(1) + last("c");
+}
+static int later(int a) { return a; }
+"""
+
+
+def test_what_is_allowed_everywhere():
+    for device in DEVICES:
+        x = usmpy.zeros(1, dtype="int32", device=device)
+        usmpy.Program(ALLOWED, device=device).f[1](x, 3).wait()
+        assert x.tolist() == [6 + 1 + ord("c")]
+    cuda.prepare(ALLOWED, "portable", "")
 
 
 # Warnings of C compilers that are errors: what the strictest driver refuses.

@@ -22,6 +22,8 @@ from .cuda_prelude import FACTS
 from .cuda_prelude import text as prelude
 from .entry import Kernel, c_string
 from .included import contents
+from .parser import RECORDS, parse
+from .portable_constants import constants
 from .preprocessor import NAME, Wishes, preprocess
 from .tokens import Refused, Source
 
@@ -70,23 +72,6 @@ def _half(number: str) -> str:
 CUDA = portable.Target(_half, "__shared__", _PLACED, "__attribute__((always_inline))")
 
 
-def _constants() -> str:
-    from .portable_constants import CONSTANTS
-
-    own = {
-        "#define USMPY_HOST 1": "#define USMPY_CUDA 1",
-        "__builtin_inff()": "__int_as_float(0x7f800000)",
-        "__builtin_inf()": "__longlong_as_double(0x7ff0000000000000)",
-        '__builtin_nanf("")': "__int_as_float(0x7fc00000)",
-        "((void *)0)": "0",
-        "#ifdef __FLT16_MAX__": "#if 1",
-    }
-    text = CONSTANTS
-    for host, cuda in own.items():
-        text = text.replace(host, cuda)
-    return text
-
-
 class _Options(Wishes):
     """The options of a program, for the preprocessor and for NVIDIA's compiler."""
 
@@ -119,21 +104,10 @@ def _in_cpp(text: str) -> str:
 
 def _compound_literals(source: Source) -> None:
     """Writes (struct point){1, 2} as point{1, 2}."""
-    for i, word in enumerate(source.text):
-        if word != "(" or not i:
-            continue
-        close = source.match[i]
-        before = source.tokens[i - 1]
-        behind = source.text[close + 1] if close + 1 < len(source.text) else ""
-        expression = before.text == "return" or (
-            before.kind == "sign" and before.text not in (")", "]", ";", "}")
-        )
-        if behind == "{" and expression and close > i + 1:
-            source.replace(i, "")
-            source.replace(close, "")
-            for k in range(i + 1, close):
-                if source.text[k] in ("struct", "union", "enum"):
-                    source.replace(k, "")
+    for node in source.tree.nodes if source.tree else ():
+        for k in range(node.first, node.inner[0].first) if node.kind == "literal" else ():
+            if k in (node.first, node.inner[0].first - 1) or source.text[k] in RECORDS:
+                source.replace(k, "")
 
 
 def _shown(name: str) -> str:
@@ -177,6 +151,7 @@ def _entry(kernel: Kernel, grouped: bool) -> str:
 def translate(text: str) -> str:
     """CUDA C++ for a preprocessed program."""
     source = Source(_in_cpp(text))
+    source.tree = parse(source)
     _compound_literals(source)
     names = {token.text for token in source.tokens if token.kind == "name"}
     body, kernels, _ = portable.program(source, CUDA)
@@ -191,7 +166,7 @@ def translate(text: str) -> str:
 
 def _portable_source(source: str, options: _Options) -> tuple[str, list[str]]:
     try:
-        text = preprocess(source, _constants(), options)
+        text = preprocess(source, constants("#define USMPY_CUDA 1\n"), options)
         contracts = re.search(r"^\s*#\s*pragma\s+OPENCL\s+FP_CONTRACT\s+ON\b", text, re.M)
         translated = translate(text)
     except Refused as error:

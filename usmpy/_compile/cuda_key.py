@@ -7,7 +7,7 @@ from .included import may_include, state_of
 # What translates programs for CUDA; a change of one of them makes new keys.
 MODULES = ["build_options", "cuda", "cuda_prelude", "cuda_prelude.cuh", "included"]
 MODULES += ["parser", "portable", "portable_builtins", "portable_constants", "portable_front"]
-MODULES += ["portable_words", "preprocessor", "tokens"]
+MODULES += ["portable_refusals", "portable_words", "preprocessor", "tokens"]
 
 
 def identify(source: str, options: str) -> bytes:

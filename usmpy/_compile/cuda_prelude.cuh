@@ -11,6 +11,9 @@ typedef __int128 usm_int128;
 typedef unsigned __int128 usm_uint128;
 struct usm_item { size_t n0, n1, n2; };
 #define USM_F static inline
+#define usm_inff() __int_as_float(0x7f800000)
+#define usm_inf() __longlong_as_double(0x7ff0000000000000)
+#define usm_nanf() __int_as_float(0x7fc00000)
 // --- facts
 template <class T> struct usm_number<const T> : usm_number<T> {};
 template <class T> struct usm_number<volatile T> : usm_number<T> {};

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 # What checks programs for drivers and writes the text in front of them; a change of one makes new keys.
 MODULES = ["build_options", "included", "parser", "portable_check", "portable_constants", "portable_front"]
-MODULES += ["portable_words", "preprocessor", "tokens"]
+MODULES += ["portable_refusals", "portable_words", "preprocessor", "tokens"]
 
 # A backslash at the end of a line, as GCC takes it: blanks may follow. The trigraph is one in ISO C.
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\v\f\0]*\r?\n")

@@ -70,6 +70,12 @@ class Declared(NamedTuple):
     begins: int = 0  # the declarator's tokens
     ends: int = 0
 
+    def is_local(self) -> bool:
+        return not LOCAL.isdisjoint(self.words) and "*" not in self.parts
+
+    def type(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        return self.words, self.parts
+
 
 class Node(NamedTuple):
     """An expression or a statement: the tokens [first, last)."""
@@ -81,11 +87,14 @@ class Node(NamedTuple):
     inner: tuple[Node, ...] = ()
     declares: tuple[Declared, ...] = ()  # of a declaration; the type of a cast, a literal or sizeof
 
+    def bare(self) -> Node:
+        """Without parentheses around it."""
+        return self.inner[0].bare() if self.kind == "group" else self
+
 
 class Function(NamedTuple):
     declared: Declared
     body: Node
-    level: int  # of blocks around it
     nodes: slice  # of Tree.nodes, for its body
     declarations: slice
 
@@ -108,15 +117,11 @@ class _Sign(NamedTuple):
     type: tuple[Declared, ...] = ()
 
 
-class _Unknown(Exception):
-    pass
-
-
 def parse(source: Source) -> Tree | None:
     """The program's tree; None if it is not understood."""
     try:
         return _Parser(source).program()
-    except (_Unknown, IndexError, RecursionError):
+    except (ValueError, IndexError, RecursionError):
         return None
 
 
@@ -138,9 +143,8 @@ class _Parser:
     # Tokens and scopes.
 
     def expect(self, sign: str) -> int:
-        if self.text[self.i] != sign:
-            raise _Unknown
-        self.i += 1
+        if not self.accept(sign):
+            raise ValueError
         return self.i - 1
 
     def accept(self, sign: str) -> bool:
@@ -233,7 +237,7 @@ class _Parser:
             elif words:
                 return frozenset(words), parts
             else:
-                raise _Unknown
+                raise ValueError
 
     def declaration(self, level: str) -> tuple[Declared, ...]:
         """With its semicolon; that of a parameter or type has one declarator, and no semicolon."""
@@ -262,7 +266,7 @@ class _Parser:
                 body = self.block()
                 self.close()
                 parts_of = slice(n, len(self.tree.nodes)), slice(m, len(self.tree.declarations))
-                self.tree.functions[body.first] = Function(one, body, len(self.opened) - 1, *parts_of)
+                self.tree.functions[body.first] = Function(one, body, *parts_of)
                 break
             if self.accept("="):
                 self.tree.values[one.name] = self.value()
@@ -312,7 +316,7 @@ class _Parser:
             inner = inner._replace(name=self.i)
             self.i += 1
         elif level in ("file", "block") or (level == "member" and text != ":"):
-            raise _Unknown
+            raise ValueError
         parts, bounds, parameters = list(inner.parts), list(inner.bounds), inner.parameters
         while True:
             self.attributes()
@@ -366,7 +370,7 @@ class _Parser:
     def statement(self) -> Node:
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise _Unknown
+            raise ValueError
         first = self.i
         self.attributes()
         word = self.text[self.i]
@@ -478,7 +482,7 @@ class _Parser:
                 else:
                     reduce(0)
                     if len(operands) != 1 or signs:
-                        raise _Unknown
+                        raise ValueError
                     return operands[0]
 
     def operand(self, signs: list[_Sign], push: Callable[[int, str], None]) -> Node:
@@ -508,9 +512,7 @@ class _Parser:
                 what = () if self.accept("default") else self.declaration("type")
                 if not self.accept(":"):
                     return self.node("type", i, i, (), what)
-            elif token.kind in ("number", "char", "string", "name") and not (
-                text in _STATEMENTS or self.is_type(i)
-            ):
+            elif token.kind not in ("sign", "end") and text not in _STATEMENTS and not self.is_type(i):
                 self.i += 1
                 while token.kind == "string" and self.tokens[self.i].kind == "string":
                     self.i += 1
@@ -519,4 +521,4 @@ class _Parser:
                     self.tree.names[i] = meaning
                 return self.node(token.kind, i, i)
             else:
-                raise _Unknown
+                raise ValueError

@@ -134,16 +134,11 @@ def has_own_memory(source: Source, function: Function) -> bool:
         if node.kind == "literal" or (node.kind == "prefix" and source.text[node.at] == "&"):
             return True
     for one in tree.declarations[parsed.declarations]:
-        is_local = not _LOCAL.isdisjoint(one.words) and "*" not in one.parts
         is_array = one.parts[:1] == ("[",) and one.kind == "block"
         is_array = is_array or ("[" in one.parts and TYPEDEF in one.words)
-        if (is_array and not is_local) or not one.words.isdisjoint(_IN_MEMORY):
+        if (is_array and not one.is_local()) or not one.words.isdisjoint(_IN_MEMORY):
             return True
     return False
-
-
-def called(source: Source, function: Function) -> set[str]:
-    return {source.text[i] for i in range(function.body, function.end) if source.tokens[i].kind == "name"}
 
 
 def closure(uses: dict[str, set[str]], wanted: frozenset[str] | set[str]) -> set[str]:
@@ -180,30 +175,19 @@ def rewrite_words(source: Source, functions: list[Function], target: Target) -> 
 
 def is_local_variable(source: Source, i: int) -> bool:
     """Whether the variable is in local memory; else it points there."""
-    start = i
-    while source.text[start - 1] not in (";", "{", "}", "(", ")", ":", ","):
-        start -= 1
-    if source.text[start - 1] in ("(", ","):  # a cast, or a parameter
-        return False
-    declarators = []
-    j = i
-    stars, starred = source.text[start:i].count("*"), 0
-    while source.text[j] not in (";", "="):
-        if source.text[j] in ("}", ")", ""):
-            raise source.refuse(i, "local: the declaration has no ';' at its end")
-        if source.text[j] == "*":
-            starred += 1
-        elif source.text[j] == ",":
-            declarators.append(starred)
-            starred = 0
-        j = source.skip(j)
-    declarators.append(starred)
-    if stars:  # float *local p
+    if source.text[i - 1] == "*":  # float *local p
         return True
-    kinds = {bool(count) for count in declarators}
-    if len(kinds) > 1:
+    stars, j = [False], i
+    while source.text[j] not in (";", "=", ")", "}", ""):
+        stars += [False] if source.text[j] == "," else []
+        stars[-1] = stars[-1] or source.text[j] == "*"
+        j = source.skip(j)
+    if source.text[j] in ("}", ""):
+        raise source.refuse(i, "local: the declaration has no ';' at its end")
+    is_declaration = source.text[j] != ")"  # and no cast or parameter
+    if is_declaration and len(set(stars)) > 1:
         raise source.refuse(i, "local: declare pointers to local memory apart from variables in it")
-    return kinds == {False}
+    return is_declaration and not stars[0]
 
 
 def rewrite_functions(source: Source, functions: list[Function], placed: set[str]) -> None:
@@ -250,7 +234,7 @@ def program(source: Source, target: Target = HOST) -> tuple[str, list[tuple[Kern
     defined = [function for function in functions if function.body >= 0]
     uses: dict[str, set[str]] = {}
     for function in defined:
-        uses.setdefault(function.name, set()).update(called(source, function))
+        uses.setdefault(function.name, set()).update(source.text[function.body : function.end])
     names = {function.name for function in functions if function.kernel}
     placed = names | closure(uses, target.placed | names)
     grouped = closure(uses, builtins.GROUPS)

@@ -16,6 +16,9 @@ CORE = """\
 #undef linux
 #undef unix
 #undef i386
+#define usm_inff() __builtin_inff()
+#define usm_inf() __builtin_inf()
+#define usm_nanf() __builtin_nanf("")
 typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ptrdiff_t;
 typedef __INTPTR_TYPE__ intptr_t;

@@ -7,16 +7,11 @@ reads the preprocessed tokens; the driver reports all other errors.
 from __future__ import annotations
 
 
-def _constants() -> str:
-    from .portable_constants import CONSTANTS
-
-    return CONSTANTS.replace("#define USMPY_HOST 1\n", "").replace("#ifdef __FLT16_MAX__", "#if 1")
-
-
 def check(source: str, options: str, backend: str) -> None:
     """Raises BuildError if the program has something that the portable language does not have."""
     from ..errors import _build_error
     from . import build_options
+    from .portable_constants import constants
     from .portable_words import check as check_words
     from .preprocessor import NAME, Wishes, preprocess
     from .tokens import Refused, Source
@@ -24,7 +19,7 @@ def check(source: str, options: str, backend: str) -> None:
     source = source.removeprefix("\ufeff")
     try:
         wishes = Wishes(build_options.read(options, build_options.DRIVER))
-        tokens = Source(preprocess(source, _constants(), wishes))
+        tokens = Source(preprocess(source, constants(), wishes))
     except (Refused, ValueError):
         return
     try:

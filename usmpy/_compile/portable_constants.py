@@ -37,10 +37,10 @@ CONSTANTS += """\
 #define FP_ILOGB0 (-2147483647 - 1)
 #define FP_ILOGBNAN 2147483647
 #define MAXFLOAT 0x1.fffffep127f
-#define HUGE_VALF __builtin_inff()
-#define HUGE_VAL __builtin_inf()
-#define INFINITY __builtin_inff()
-#define NAN __builtin_nanf("")
+#define HUGE_VALF usm_inff()
+#define HUGE_VAL usm_inf()
+#define INFINITY usm_inff()
+#define NAN usm_nanf()
 #define NULL ((void *)0)
 #define CLK_LOCAL_MEM_FENCE 1
 #define CLK_GLOBAL_MEM_FENCE 2
@@ -69,3 +69,9 @@ _NUMBERS = """
 for _name, _number in zip(_NAMES.split(), _NUMBERS.split(), strict=True):
     for _suffix in ("", "_F", "_H"):
         CONSTANTS += f"#define M_{_name}{_suffix} {_number}{_suffix[1:].lower()}\n"
+
+
+def constants(device: str = "") -> str:
+    """For devices that have half, where NULL is an integer. device: instead of the host's macro."""
+    text = CONSTANTS.replace("#define USMPY_HOST 1\n", device).replace("((void *)0)", "0")
+    return text.replace("#ifdef __FLT16_MAX__", "#if 1")

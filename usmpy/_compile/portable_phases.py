@@ -4,26 +4,26 @@ that vectorises, before the code after the second barrier.
 Either all work-items of a group take a loop or branch with a barrier in it, or none does. So its
 condition is computed for all of them, and the value of the last one is used. A variable that lives across
 a barrier becomes an array with an element for each work-item. A work-item that returned is skipped from
-then on. Whatever is not simple (jumps, barriers in helpers) is left to
-portable_fibers.py, which runs any kernel.
+then on. Jumps and barriers in helpers are left to portable_fibers.py, which runs any kernel.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
 from . import portable_fibers as fibers
 from . import portable_loops as loops
 from .entry import Kernel
-from .parser import LOCAL, QUALIFIERS, RECORDS, Declared, Node, Tree
+from .parser import QUALIFIERS, RECORDS, Declared, Node, Tree
 from .portable_builtins import BARRIERS
 from .tokens import Function, Source
 
 _OPAQUE = {"goto", "struct", "union", "enum", "typedef", "typeof", "__typeof__", "static", "extern", "asm"}
 _OPAQUE |= {"__asm__", "__attribute__", "alloca"}
-_ASSIGNS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"}
 _LOOPS = ("for", "while", "do")
+_PARTS = {"block": (0, None), "while": (1, None), "switch": (1, None), "do": (0, 1), "for": (3, None)}
 
 
 class _Unsuitable(Exception):
@@ -32,12 +32,9 @@ class _Unsuitable(Exception):
 
 def _statements(node: Node) -> list[Node]:
     """The statements of a statement, without its expressions."""
-    inner = list(node.inner)
     if node.kind == "if":  # a chain, with or without a last statement
-        return [*inner[1::2], *(inner[-1:] if len(inner) % 2 else [])]
-    return {"block": inner, "while": inner[1:], "switch": inner[1:], "do": inner[:1], "for": inner[3:]}.get(
-        node.kind, []
-    )
+        return [*node.inner[1::2], *(node.inner[-1:] if len(node.inner) % 2 else ())]
+    return list(node.inner[slice(*_PARTS.get(node.kind, (0, 0)))])
 
 
 class _Phases:
@@ -63,7 +60,10 @@ class _Phases:
         jumps = sum(node.kind in ("break", "continue") for node in tree.nodes[parsed.nodes])
         if jumps != self.check(parsed.body, ()):  # one is in a statement in an expression
             raise _Unsuitable
-        if any(self.changes(i) for p in parsed.declared.parameters for i in self.uses.get(p.name, ())):
+        signs = [node for node in tree.nodes[parsed.nodes] if node.kind in ("assign", "postfix", "prefix")]
+        changing = [one for one in signs if one.kind != "prefix" or self.text[one.at] in ("&", "++", "--")]
+        changed = {self.variable(node.inner[0]) for node in changing}
+        if any(i in changed for p in parsed.declared.parameters for i in self.uses.get(p.name, ())):
             raise _Unsuitable
         self.nodes = parsed.body.inner
         self.find(self.nodes)
@@ -72,38 +72,31 @@ class _Phases:
         at = bisect_left(self.barriers, node.first)
         return at < len(self.barriers) and self.barriers[at] < node.last
 
-    def is_barrier(self, node: Node) -> bool:
-        return (
-            node.kind == "expression" and self.text[node.first] in BARRIERS and node.inner[0].kind == "call"
-        )
+    def variable(self, node: Node) -> int:
+        """The name of the variable that a value is, or is a part of; -1 for memory elsewhere."""
+        node = node.bare()
+        if node.kind == "name":
+            return node.at
+        is_part = node.kind == "member" and self.text[node.at - 1] == "."
+        is_part = is_part or (node.kind == "index" and node.inner[0].bare().kind != "name")
+        return self.variable(node.inner[0]) if is_part else -1
 
     def check(self, node: Node, bound: tuple[str, ...]) -> int:
-        """The number of jumps in a statement. Barriers are statements, and jumps stay in loops without them.
-
-        bound: jumps that do.
-        """
+        """The number of jumps in a statement. They stay in loops without barriers, as those of `bound` do."""
         if node.kind in ("break", "continue"):
             if node.kind not in bound:
                 raise _Unsuitable
             return 1
         statements = _statements(node)
         if not self.waits(node):
-            if node.kind in (*_LOOPS, "switch"):
-                bound = ("break", "continue") if node.kind in _LOOPS else (*bound, "break")
-        elif not self.is_barrier(node):
+            bound = ("break", "continue") if node.kind in _LOOPS else bound
+            bound = (*bound, "break") if node.kind == "switch" else bound
+        elif self.text[node.first] not in BARRIERS or [part.kind for part in node.inner] != ["call"]:
             inside = [part.first for part in statements]
             others = [part for part in node.inner if part.first not in inside]
             if node.kind not in ("block", "if", *_LOOPS) or any(self.waits(part) for part in others):
                 raise _Unsuitable
         return sum(self.check(statement, bound) for statement in statements)
-
-    def changes(self, i: int) -> bool:
-        """Whether the variable named here may get another value; true in doubt."""
-        text = self.text
-        if text[i + 1] in _ASSIGNS or text[i - 1] in ("++", "--"):
-            return True
-        unary = self.source.tokens[i - 2].kind == "sign" and text[i - 2] not in (")", "]")
-        return text[i - 1] == "&" and unary and text[i + 1] != "["
 
     def regions(self, nodes: Sequence[Node]) -> list[list[Node]]:
         """Adjacent statements without barriers together, other ones alone."""
@@ -127,13 +120,13 @@ class _Phases:
                 while self.text[low - 1] in QUALIFIERS:  # the pointer's own const
                     low -= 1
                 dropped = ("register",) if "*" in text else ("register", "const")
-                words = self.copy(one.first, declares[0].begins).split()
-                self.types.append(
-                    f"typedef {' '.join(word for word in words if word not in dropped)} "
-                    f"{self.copy(one.begins, max(low, one.begins))} usm_type{len(self.types)}"
-                    f"{self.copy(one.name + 1, one.ends)}"
+                words = [w for w in self.copy(one.first, declares[0].begins).split() if w not in dropped]
+                self.kept[one.name] = len(self.types)
+                before, behind = (
+                    self.copy(one.begins, max(low, one.begins)),
+                    self.copy(one.name + 1, one.ends),
                 )
-                self.kept[one.name] = len(self.types) - 1
+                self.types.append(f"typedef {' '.join(words)} {before} usm_type{len(self.types)}{behind}")
 
     def escapes(self, one: Declared, i: int) -> bool:
         """Whether a pointer to the variable named here is made, which may live longer than a phase."""
@@ -152,11 +145,6 @@ class _Phases:
             if one.kind in ("block", "parameter") and one.name not in known:
                 raise _Unsuitable
 
-    def is_local(self, node: Node) -> bool:
-        return any(LOCAL & one.words for one in node.declares) and "static __thread" in self.copy(
-            node.first, node.last
-        )
-
     def find(self, nodes: Sequence[Node]) -> None:
         for group in self.regions(nodes):
             for node in group:
@@ -165,7 +153,7 @@ class _Phases:
                         self.keep(node.inner[0].declares, 0, 0)
                     for part in [node.inner] if node.kind == "block" else [[n] for n in _statements(node)]:
                         self.find(part)
-                elif self.is_local(node):
+                elif any(one.is_local() for one in node.declares):
                     self.local |= {one.name for one in node.declares}
                     self.check_shape(node.first, node.last, self.local)
                     self.hoisted += self.copy(node.first, node.last) + "\n"
@@ -184,8 +172,10 @@ class _Phases:
             piece = source.out[i]
             if i == source.index[at]:
                 number = self.kept.get(self.names[at].name) if at in self.names else None
-                if number is not None:
-                    piece = f"usm_kept{number}[usm_li]"
+                if number is not None:  # what stands around the name stays
+                    piece = re.sub(
+                        rf"(?<!\w){re.escape(self.text[at])}(?!\w)", f"usm_kept{number}[usm_li]", piece
+                    )
                 elif self.text[at] == "return":
                     if self.text[at + 1] != ";":
                         raise _Unsuitable
@@ -217,7 +207,7 @@ class _Phases:
         """Statements, for all work-items."""
         text = ""
         for node in nodes:
-            if not self.is_local(node):
+            if not any(one.is_local() for one in node.declares):
                 variables = [one for one in node.declares if one.kind == "block"]
                 text += self.declaration(node) if variables else self.copy(node.first, node.last) + "\n"
         return self.items(text) if text.strip() else ""

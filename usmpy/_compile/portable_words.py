@@ -5,13 +5,13 @@ They are refused on every backend in the same words, also where a driver would t
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container
 
-    from .parser import Tree
     from .tokens import Source
 
 _VECTOR = re.compile(
@@ -46,15 +46,6 @@ _FUNCTIONS = [
 ]  # fmt: skip
 
 
-# A declared name follows a type, a star or a comma; an operand follows one of these.
-_BEFORE_TEXT = """
-bool char uchar short ushort int uint long ulong float double half size_t ptrdiff_t intptr_t uintptr_t
-void unsigned signed * + - / % & | ^ ! ~ = < > ? : == != <= >= << >> && || += -= *= /= ++ -- return
-"""
-_BEFORE_A_NAME = frozenset(_BEFORE_TEXT.split())
-_AFTER_A_NAME = frozenset(["=", ";", "++", "--", "+=", "-=", "*=", "/=", "+", "-", "/", "%", "?", ":", "."])
-
-
 # Calls of functions of C, for drivers: their compilers refuse other functions that nobody declares.
 C_FUNCTION = re.compile(
     r"\b(?:(?!(?:if|sizeof|typeof|__typeof__|erf|modf|printf)\b)\w*f|(?:str|wcs|mem(?!_fence))\w+|f?puts|[fs]n?printf|"
@@ -68,60 +59,42 @@ def no_bool(type: str) -> str:
     return f"as_{type}: the argument is a bool; write ({type})(x)"
 
 
-def _is_a_name(source: Source, i: int) -> bool:
-    """Whether `half` at token i names a variable, a parameter or a function, and is not the type."""
-    before, behind = source.text[i - 1] if i else "", source.text[i + 1]
-    return (before in _BEFORE_A_NAME and behind != "*") or behind in _AFTER_A_NAME
-
-
 def _why(what: str) -> str:
-    if what == "CUDA":
-        return (
-            'a word of CUDA C++, which CUDA devices take with language="cuda"; a portable kernel is '
-            "'kernel void name(...)'"
-        )
+    cuda = 'a word of CUDA C++, which CUDA devices take with language="cuda"; a portable kernel is '
+    taken = 'OpenCL and Level Zero devices take them with language="opencl"'
     return (
-        f'the portable language has no {what}; OpenCL and Level Zero devices take them with language="opencl"'
+        cuda + "'kernel void name(...)'"
+        if what == "CUDA"
+        else f"the portable language has no {what}; {taken}"
     )
 
 
-def _calls(source: Source, tree: Tree) -> Iterator[tuple[int, str]]:
-    """Calls of functions that are neither built in nor defined by the program."""
-    from .portable_builtins import BUILTINS
-
-    defined = {source.text[function.declared.name] for function in tree.functions.values()}
-    for node in tree.nodes:
-        name = node.inner[0] if node.kind == "call" else node
-        while name.kind == "group":
-            name = name.inner[0]
-        word, meaning = source.text[name.at], tree.names.get(name.at)
-        if node.kind != "call" or name.kind != "name" or (meaning and meaning.kind != "function"):
-            continue
-        if word in BUILTINS or word in defined or word.startswith("__") or word == "_Generic":
-            continue
-        why = next((_why(what) for pattern, what in _FUNCTIONS if pattern.match(word)), "")
-        plain = word[:-1] if word[-1] in "fl" else ""
-        why = why or "not a built-in function of the portable language, and not defined by the program"
-        yield name.at, f"{word}: {why}" + (f"; write {plain}" if plain in BUILTINS else "")
+def undefined(word: str, built_in: Container[str]) -> str:
+    """The message for a call of a function that is neither built in nor defined by the program."""
+    for pattern, what in _FUNCTIONS:
+        if pattern.match(word):
+            return f"{word}: {_why(what)}"
+    names = [word.removeprefix("__builtin_"), word.removeprefix("__builtin_")[:-1]]
+    hint = next((f"; write {name}" for name in names if name in built_in and name != word), "")
+    return f"{word}: not a built-in function of the portable language, and not defined by the program{hint}"
 
 
 def check(source: Source) -> None:
     """Raises Refused for the first word or function that the portable language does not have."""
     from .parser import parse
+    from .portable_refusals import Refusals
 
     behind = 0  # the last attribute
     for i, token in enumerate(source.tokens):
         behind = max(behind, source.attribute(i))
         if i < behind or token.kind != "name" or (i and source.text[i - 1] in (".", "->")):
             continue
-        if token.text == "half" and _is_a_name(source, i):
-            raise source.refuse(
-                i, "half: a type of OpenCL C, which cannot be the name of a variable; give it another name"
-            )
         for pattern, what in _WORDS:
             if pattern.match(token.text):
                 raise source.refuse(i, f"{token.text}: {_why(what)}")
-    source.tree = tree = parse(source)
-    found = _calls(source, tree) if tree else ()
-    for i, message in sorted((i, message) for i, message in found if not source.tokens[i].system)[:1]:
-        raise source.refuse(i, message)
+    source.tree = source.tree or parse(source)
+    if source.tree is not None:
+        with contextlib.suppress(RecursionError):  # of a type that is no pointer, most likely
+            found = [one for one in Refusals(source, source.tree).all() if not source.tokens[one[0]].system]
+            if found:
+                raise source.refuse(*min(found))
