@@ -14,6 +14,9 @@ struct usm_item { size_t n0, n1, n2; };
 #define usm_inff() __int_as_float(0x7f800000)
 #define usm_inf() __longlong_as_double(0x7ff0000000000000)
 #define usm_nanf() __int_as_float(0x7fc00000)
+#define USM_SHIFT(x, sign, n) ((x) sign ((n) & ((int)(8 * sizeof(+(x))) - 1)))
+#define USM_SHIFT_ONCE(x, sign, n) \
+    [](auto usm_s, auto usm_n) { return usm_s sign (usm_n & ((int)(8 * sizeof(usm_s)) - 1)); }(+(x), n)
 // --- facts
 template <class T> struct usm_number<const T> : usm_number<T> {};
 template <class T> struct usm_number<volatile T> : usm_number<T> {};

@@ -17,6 +17,7 @@ runs one group at a time.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -217,6 +218,29 @@ def rewrite_functions(source: Source, functions: list[Function], placed: set[str
                 source.suffix(i + 1, "usm_item" if empty else "usm_item, ")
 
 
+def rewrite_shifts(source: Source) -> None:
+    """The count of a shift is taken modulo the width of the left operand, as OpenCL C has it."""
+    if (tree := source.tree) is None:
+        return
+    written: list[tuple[int, int]] = []  # the sign, and how many shifts are in one another
+    for node in tree.nodes:
+        sign = source.text[node.at]
+        if node.kind not in ("binary", "assign") or sign not in ("<<", ">>", "<<=", ">>="):
+            continue
+        left, right = node.inner
+        with contextlib.suppress(ValueError):
+            if 0 <= number(source, right.first, right.last) < 32:
+                continue
+        # The form of constants has the left operand twice, and would make long chains long.
+        at, depth = next(((at, depth) for at, depth in reversed(written) if at < left.last), (-1, 0))
+        depth = depth + 1 if at >= left.first else 1
+        once = "_ONCE" if depth > 3 and node.kind == "binary" else ""
+        source.prefix(left.first, f"USM_SHIFT{once}((")
+        source.replace(node.at, f"), {sign}, (")
+        source.suffix(right.last - 1, "))")
+        written.append((node.at, depth))
+
+
 def rewrite_directives(source: Source) -> None:
     for i, token in enumerate(source.all):
         if token.kind != "directive":
@@ -268,6 +292,7 @@ def program(source: Source, target: Target = HOST) -> tuple[str, list[tuple[Kern
         kernels.append((kernel, function))
     rewrite_words(source, functions, target)
     rewrite_functions(source, functions, placed)
+    rewrite_shifts(source)
     rewrite_directives(source)
     return "".join(source.out), kernels, waiting
 

@@ -47,6 +47,8 @@ struct usm_item {
 #define USM_WIDE(x) __typeof__(_Generic((x), uint : 0ul, long : (__int128)0, ulong : (unsigned __int128)0, \
     default : 0l))
 #define USM_BITS(x) ((int)(8 * sizeof(x)))
+#define USM_SHIFT(x, sign, n) ((x) sign ((n) & (USM_BITS(+(x)) - 1)))
+#define USM_SHIFT_ONCE(x, sign, n) ({ __auto_type usm_s = +(x); usm_s sign ((n) & (USM_BITS(usm_s) - 1)); })
 #define USM_SIGNED(type) ((type)-1 < (type)1)
 #define USM_MOST(type) ((type)(USM_SIGNED(type) ? ((~0ull >> 1) >> (64 - 8 * sizeof(type))) : ~0ull))
 #define USM_LEAST(type) ((type)(USM_SIGNED(type) ? ((~0ull << 63) >> 0) >> (64 - 8 * sizeof(type)) : 0))
