@@ -63,8 +63,7 @@ static inline const char *usmpy_article(const char *noun)
 /* What stands for an object in a message: its representation, or its type where that raises; a new str. */
 PyObject *usmpy_text_of(PyObject *object);
 
-/* PyErr_Format() for a format with %R, also of objects whose repr raises: their address stands for it. NULL
- */
+/* PyErr_Format() with %R also of objects whose repr raises: their address stands for it. NULL */
 void *usmpy_error_format(PyObject *exception, const char *format, ...);
 
 /* Sets TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for its caller to return. */

@@ -123,7 +123,6 @@ _RELATIONS = ["isequal", "isnotequal", "isgreater", "isgreaterequal", "isless", 
 _RELATIONS += ["islessgreater", "isordered", "isunordered"]
 _ATOMS = ("int", "uint", "long", "ulong", "float", "double", "short")
 _ATOMIC_TYPES = ("atomic_int", "atomic_uint", "atomic_long", "atomic_ulong", "atomic_float", "int")
-CL2 = "-cl-std=CL2.0"
 
 
 def functions() -> Iterator[tuple[Function, Maker]]:
@@ -161,7 +160,7 @@ def functions() -> Iterator[tuple[Function, Maker]]:
     yield Function("select"), three
     yield Function("bitselect"), three
     for name in ("abs", "clz", "ctz", "popcount", "any", "all", "nan"):
-        yield Function(name, options=CL2 if name == "ctz" else ""), one
+        yield Function(name), one
     for name in ("abs_diff", "add_sat", "sub_sat", "hadd", "rhadd", "mul_hi", "rotate", "upsample"):
         yield Function(name), two
     small = "(abs(x) < 8388608) & (abs(y) < 8388608)"
@@ -188,20 +187,20 @@ def functions() -> Iterator[tuple[Function, Maker]]:
             yield Function(prefix + name), atomic(0, _ATOMS)
         yield Function(f"{prefix}cmpxchg"), atomic(2, _ATOMS)
     for name in ("add", "sub", "and", "or", "xor", "min", "max"):
-        yield Function(f"atomic_fetch_{name}", options=CL2), atomic(1, _ATOMIC_TYPES)
-    yield Function("atomic_exchange", options=CL2), atomic(1, _ATOMIC_TYPES)
-    yield Function("atomic_load", options=CL2), atomic(0, _ATOMIC_TYPES)
+        yield Function(f"atomic_fetch_{name}"), atomic(1, _ATOMIC_TYPES)
+    yield Function("atomic_exchange"), atomic(1, _ATOMIC_TYPES)
+    yield Function("atomic_load"), atomic(0, _ATOMIC_TYPES)
     for name in ("atomic_store", "atomic_init"):
-        yield Function(name, void=True, options=CL2), atomic(1, _ATOMIC_TYPES)
+        yield Function(name, void=True), atomic(1, _ATOMIC_TYPES)
     for name in ("strong", "weak"):
-        yield Function(f"atomic_compare_exchange_{name}", options=CL2), compared(_ATOMIC_TYPES)
+        yield Function(f"atomic_compare_exchange_{name}"), compared(_ATOMIC_TYPES)
     for name in ("id", "size", "offset"):
         yield Function(f"get_global_{name}"), places
     for name in ("local_id", "local_size", "group_id", "num_groups"):  # the device chooses the groups
         yield Function(f"get_{name}", None), places
-    yield Function("get_enqueued_local_size", None, options=CL2), places
+    yield Function("get_enqueued_local_size", None), places
     for name in ("global", "local"):
-        yield Function(f"get_{name}_linear_id", None, options=CL2), lambda: iter([(), ("int",)])
+        yield Function(f"get_{name}_linear_id", None), lambda: iter([(), ("int",)])
     yield Function("get_work_dim"), lambda: iter([("int",)])
 
 

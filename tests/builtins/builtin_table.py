@@ -180,7 +180,7 @@ class Table:
         groups: dict[tuple[str, bool], list[Call]] = {}
         for call in calls:
             text = str(call)
-            has_half = "half" in text.replace("half_", "") or "1.5h" in text
+            has_half = re.search(r"half(?!_[a-z0-9]{3,}\()|convert_half", text) or "1.5h" in text
             if not has_half or self.device.has_fp16:
                 groups.setdefault((call.function.options, "local " in text), []).append(call)
         done = {}

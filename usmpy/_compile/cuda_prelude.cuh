@@ -158,6 +158,16 @@ template <class T> constexpr T usm_most()
     return (T)(usm_signed<T>() ? (~0ul >> 1) >> (64 - 8 * sizeof(T)) : ~0ul >> (64 - 8 * sizeof(T)));
 }
 template <class T> constexpr T usm_least() { return usm_signed<T>() ? (T)(-usm_most<T>() - 1) : (T)0; }
+USM_F double usm_nextafter(double x, double y) { return nextafter(x, y); }
+USM_F float usm_nextafter(float x, float y) { return nextafterf(x, y); }
+USM_F half usm_nextafter(half x, half y)
+{
+    float f = x, g = y;
+    if (f != f || g != g || f == g) {
+        return f != f ? x : y;
+    }
+    return half((ushort)(f == 0 ? (y.usm_bits & 0x8000) | 1 : x.usm_bits + ((f < g) == (f > 0) ? 1 : -1)), 0);
+}
 // --- places
 #define USM_PLACE(name, place, other) \
     USM_F size_t name(uint d) \

@@ -6,17 +6,14 @@ cuda_prelude.cuh has what is written once; what repeats is made here.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
+from .included import own_text
 from .portable_builtins import FORMULAS, LIBRARY, TESTS, TYPES
-from .portable_front import ATOMICS, COUNT, EXACT, exactly
+from .portable_front import ATOMICS, COUNT, EXACT, ORDERED_ATOMICS, exactly
 from .portable_words import no_bool
 
-with open(os.path.join(os.path.dirname(__file__), "cuda_prelude.cuh"), encoding="utf-8") as _file:
-    _PARTS = {
-        part[: (end := part.index("\n"))]: part[end + 1 :] for part in _file.read().split("// --- ")[1:]
-    }
+_PARTS = dict(part.split("\n", 1) for part in own_text("cuda_prelude.cuh").split("// --- ")[1:])
 # Descriptions of kernels' parameters, which csrc/backends/cuda/ptx.c reads.
 _CODES = {"bool": 1, "char": 2, "signed char": 2, "short": 3, "int": 4, "long": 5, "long long": 5}
 _CODES |= {"unsigned char": 6, "unsigned short": 7, "unsigned int": 8, "unsigned long": 9}
@@ -39,12 +36,13 @@ def _reals() -> str:
         lines.append(
             f"template <{classes}> USM_F {result or f'usm_real<{real}>'} {name}"
             f"({', '.join(f'{v.upper()} {v}_' for v in letters)}) {{ typedef usm_real<{real}> R; "
-            f"typedef usm_real<R, float> T; T {given}; return {formula}; }}\n"
+            f"typedef {'R' if name == 'mix' else 'usm_real<R, float>'} T; T {given}; return {formula}; }}\n"
         )
 
     for name in (*LIBRARY, "sinpi", "cospi"):
         arguments = ", ".join("xyz"[: COUNT[name]])
         define(name, f"sizeof(T) == 8 ? ::{name}({arguments}) : ::{name}f({arguments})")
+    define("nextafter", "usm_nextafter((R)x, (R)y)")
     for name, formula in FORMULAS.items():
         define(name, formula)
     for name, test in TESTS.items():
@@ -65,21 +63,14 @@ def _exact(names: Iterable[str]) -> str:
     lines = []
     for name in names:
         letters = "xyz"[: COUNT[name]]
-        test, pointer, given = f"usm_is_any<X, {', '.join(EXACT[name].split())}>", "", list(letters)
-        others = ["usm_is_same<{0}, X>::value"]
-        if name == "upsample":
-            others = ["usm_is_same<{0}, usm_bits_of<X>>::value"]
-        elif name in ATOMICS:
-            pointer, given = "volatile X *", ["x", *(f"(X){v}" for v in letters[1:])]
-            others = ["usm_is_any<{0}, bool, char, uchar, short, ushort, int, uint, long, ulong>"]
-            others += ["usm_is_same<{0}, X>::value && usm_is_real<{0}>::value"] * name.endswith("_xchg")
-        for v in letters[1:]:
-            test += f" && ({' || '.join(others).format(v.upper())})"
+        test = f"usm_is_any<X, {', '.join(EXACT[name].split())}>"
+        other = "usm_bits_of<X>" if name == "upsample" else "X"
+        test += "".join(f" && usm_is_same<{v.upper()}, {other}>::value" for v in letters[1:])
         lines.append(
             f"template <{', '.join(f'class {v.upper()}' for v in letters)}> USM_F auto {name}"
-            f"({pointer or 'X '}x{''.join(f', {v.upper()} {v}' for v in letters[1:])}) "
+            f"(X x{''.join(f', {v.upper()} {v}' for v in letters[1:])}) "
             f'{{ static_assert({test}, "{name}: {exactly(name)}"); if constexpr ({test}) '
-            f"{{ return usm_{name.removeprefix('atomic_').removeprefix('atom_')}({', '.join(given)}); }} "
+            f"{{ return usm_{name}({', '.join(letters)}); }} "
             "else { return x; } }\n"
         )
     return "".join(lines)
@@ -94,9 +85,11 @@ def _conversions() -> str:
             + (f'static_assert((X)2 != (X)1, "{no_bool(c)}"); ' if "char" in c else "")
             + f"{c} y; memcpy(&y, &x, sizeof y); return y; }}"
         )
-        lines.append(f"template <class X> USM_F {c} convert_{c}(X x) {{ return ({c})x; }}")
+        lines.append(
+            f"template <class X> USM_F {c} convert_{c}(X x) {{ return ({c})(x * (X)1); }}"
+        )  # no pointer
         if c in ("float", "double", "half"):
-            lines.append(f"template <class X> USM_F {c} convert_{c}_rte(X x) {{ return ({c})x; }}")
+            lines.append(f"template <class X> USM_F {c} convert_{c}_rte(X x) {{ return ({c})(x * (X)1); }}")
             continue
         for mode in ("", "_rtz", "_rte", "_rtp", "_rtn"):
             how = f"usm_{mode[1:] or 'rtz'}"
@@ -115,36 +108,55 @@ def _conversions() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _ordered() -> str:
-    """Atomics of OpenCL C 2, without and with an order."""
-    compare = "T wanted = *c, old = usm_cmpxchg(p, wanted, (T)v); *c = old; "
-    compare += "return usm_to_bits(old) == usm_to_bits(wanted);"
-    functions = {
-        "void init": ("volatile T *p, V v", "*p = (T)v;"),
-        "T load": ("const volatile T *p", "return *p;"),
-        "void store": ("volatile T *p, V v", "(void)usm_xchg(p, (T)v);"),
-        "T exchange": ("volatile T *p, V v", "return usm_xchg(p, (T)v);"),
-        "bool compare_exchange_strong": ("volatile T *p, T *c, V v", compare),
-        "bool compare_exchange_weak": ("volatile T *p, T *c, V v", compare),
-        "bool flag_test_and_set": ("volatile int *p", "return usm_xchg(p, 1);"),
-        "void flag_clear": ("volatile int *p", "(void)usm_xchg(p, 0);"),
-    }
-    for name in ("add", "sub", "or", "xor", "and", "min", "max"):
-        functions[f"T fetch_{name}"] = ("volatile T *p, V v", f"return usm_{name}(p, (T)v);")
+def _atomics() -> str:
+    """Those of OpenCL C 1, and those of OpenCL C 2, without and with an order."""
     lines = []
-    for head, (parameters, body) in functions.items():
-        result, name = head.split()
-        classes = ", ".join(f"class {T}" for T in "TV" if f"{T} " in parameters)
-        template = f"template <{classes}> " if classes else ""
-        for suffix, more, order in (
-            ("", "", "memory_order_seq_cst"),
-            ("_explicit", ", int order, int = 0, int = 0", "order"),
-        ):
-            lines.append(
-                f"{template}USM_F {result} atomic_{name}{suffix}({parameters}{more}) "
-                f"{{ usm_ordered ordered({order}); {body} }}\n"
-            )
+    for name in ATOMICS:
+        base = name.removeprefix("atomic_").removeprefix("atom_").removesuffix("_explicit")
+        letters, step, result = "xyz"[: COUNT[name]], base.removeprefix("fetch_"), "X"
+        body = f"return usm_{step}({', '.join(['x', *(f'(X){v}' for v in letters[1:])])});"
+        if base == "init":
+            body, result = "*x = (X)y;", "void"
+        elif base == "load":
+            body = "return *x;"
+        elif base in ("store", "exchange"):
+            result = "X" if base == "exchange" else "void"
+            body = f"{'return' if result == 'X' else '(void)'} usm_xchg(x, (X)y);"
+        elif base.startswith("flag"):
+            result = "bool" if "set" in base else "void"
+            body = f"{'return' if result == 'bool' else '(void)'} usm_xchg(x, (X){int('set' in base)});"
+        elif base.startswith("compare"):
+            result, body = "bool", "X wanted = *y, old = usm_cmpxchg(x, wanted, (X)z); *y = old; "
+            body += "return usm_to_bits(old) == usm_to_bits(wanted);"
+        more = ", int order, int = 0, int = 0" * name.endswith("_explicit")
+        order = f"usm_ordered ordered({'order' if more else 'memory_order_seq_cst'}); "
+        lines.append(_atomic(name, result, more, order * (name in ORDERED_ATOMICS) + body))
     return "".join(lines)
+
+
+def _atomic(name: str, result: str, more: str, body: str) -> str:
+    """A function of a pointer to X, and values that have its type or are integers."""
+    letters = "xyz"[: COUNT[name]]
+    test, given = (
+        f"usm_is_any<X, {', '.join(EXACT[name].split())}>",
+        f"{'const ' * name.startswith('atomic_load')}volatile X *x",
+    )
+    for v in letters[1:]:
+        if v == "y" and "_compare_" in name:
+            given += ", Y *y"
+            test += " && usm_is_same<Y, X>::value"
+            continue
+        given += f", {v.upper()} {v}"
+        one = f"usm_is_any<{v.upper()}, bool, char, uchar, short, ushort, int, uint, long, ulong>"
+        if "float" in EXACT[name]:
+            one += f" || usm_is_same<{v.upper()}, X>::value && usm_is_real<X>::value"
+        test += f" && ({one})"
+    classes = ", ".join(f"class {v.upper()}" for v in letters)
+    return (
+        f"template <{classes}> USM_F {result} {name}({given}{more}) "
+        f'{{ static_assert({test}, "{name}: {exactly(name)}"); if constexpr ({test}) {{ {body} }} '
+        f"else {{ return {result}(); }} }}\n"
+    )
 
 
 def text(names: set[str]) -> str:
@@ -154,5 +166,5 @@ def text(names: set[str]) -> str:
     parts = [head, FACTS, half, traits, places, _reals(), _PARTS["mixed"], _PARTS["integers"], exact]
     parts += [_PARTS["conversions"], _conversions()]
     if any(name.startswith(("atom", "memory_")) for name in names):
-        parts += [_PARTS["atomics"], _ordered(), _exact(ATOMICS)]
+        parts += [_PARTS["atomics"], _atomics()]
     return "".join(parts)

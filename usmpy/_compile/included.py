@@ -74,6 +74,12 @@ def files(source: str, options: str) -> tuple[list[bytes], set[str]]:
     return contents(source, folders, [value for name, value in read if name == "-include"])
 
 
+def own_text(name: str) -> str:
+    """A file of this folder, which becomes part of programs."""
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+        return file.read()
+
+
 def state_of(modules: list[str]) -> bytes:
     """The state of our own sources, which change during development without a new release."""
     parts = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from .portable_front import COUNT, EXACT, SAME, definition
+from .portable_front import COUNT, EXACT, NEXT_HALF, ORDERED_ATOMICS, SAME, definition
 from .portable_words import no_bool
 
 # Before everything.
@@ -93,7 +93,7 @@ static inline size_t usm_groups(size_t usm_g, size_t usm_l)
     return (usm_g + usm_l - 1) / usm_l;
 }
 """
-_define("get_global_offset(d)", "((size_t)0 * (d))")
+_define("get_global_offset(d)", "usm_pick((d), 0, 0, 0, 0)")
 for _name in ("mem_fence", "read_mem_fence", "write_mem_fence", "atomic_work_item_fence"):
     _define(f"{_name}(...)", "__atomic_thread_fence(__ATOMIC_SEQ_CST)")
 _define("prefetch(p, n)", "((void)(p), (void)(n))")
@@ -203,6 +203,7 @@ _real(
 _real("sincos", f"({{ *usm_y = {_libm('cos', 'usm_x')}; {_libm('sin', 'usm_x')}; }})")
 _real("lgamma_r", _libm("lgamma_r", "usm_x", "usm_y").replace("_rf", "f_r"))
 _real("remquo", _libm("remquo", "usm_x", "usm_y", "usm_z"))
+_real("nextafter", f"_Generic(usm_x, USM_HALF({NEXT_HALF}) default : {_libm('nextafter', 'usm_x', 'usm_y')})")
 _NAN = "__typeof__(_Generic(usm_x, ulong : 0.0, default : 0.0f))"
 _real(
     "nan",
@@ -300,9 +301,9 @@ for _type, _c in TYPES.items():
         f'_Static_assert(!__builtin_types_compatible_p(__typeof__(usm_x), bool), "{no_bool(_type)}"); '
         "__builtin_memcpy(&usm_y, &usm_x, sizeof usm_y); usm_y; })",
     )
-    _define(f"convert_{_type}(x)", f"(({_c})(x))")
+    _define(f"convert_{_type}(x)", f"(({_c})+(x))")  # + refuses pointers
     if _type in _REALS:
-        _define(f"convert_{_type}_rte(x)", f"(({_c})(x))")
+        _define(f"convert_{_type}_rte(x)", f"(({_c})+(x))")
         continue
     _modes = {"": "trunc", "_rtz": "trunc", "_rte": "rint", "_rtp": "ceil", "_rtn": "floor"}
     for _mode, _round in _modes.items():
@@ -349,28 +350,27 @@ for _prefix in ("atomic_", "atom_"):
     _real(f"{_prefix}max", f"USM_FETCH(usm_x, usm_y, {_MAX})")
     _compare = f"__atomic_compare_exchange_n(usm_x, &usm_y, usm_z, 0, {_ORDER}, {_ORDER})"
     _real(f"{_prefix}cmpxchg", f"({{ {_compare}; usm_y; }})")
-for _suffix, _rest in (("", ""), ("_explicit", ", ...")):
-    _define(f"atomic_load{_suffix}(p{_rest})", "USM_LOAD(p)")
-    _define(f"atomic_store{_suffix}(p, v{_rest})", "((void)USM_EXCHANGE((p), (v)))")
-    _define(f"atomic_exchange{_suffix}(p, v{_rest})", "USM_EXCHANGE((p), (v))")
-    for _strength in ("strong", "weak"):
-        _define(
-            f"atomic_compare_exchange_{_strength}{_suffix}(p, c, v{_rest})",
-            "({ __auto_type usm_p = (p); __auto_type usm_c = (c); __typeof__(*usm_c) usm_v = (v); "
-            f"__atomic_compare_exchange(usm_p, usm_c, &usm_v, 0, {_ORDER}, {_ORDER}); }})",
-        )
-    for _name in ("or", "xor", "and"):
-        _define(f"atomic_fetch_{_name}{_suffix}(p, v{_rest})", f"__atomic_fetch_{_name}((p), (v), {_ORDER})")
-    for _name, _value in (
-        ("add", "usm_old + usm_v"),
-        ("sub", "usm_old - usm_v"),
-        ("min", _MIN),
-        ("max", _MAX),
-    ):
-        _define(f"atomic_fetch_{_name}{_suffix}(p, v{_rest})", f"USM_FETCH((p), (v), {_value})")
-    _define(f"atomic_flag_test_and_set{_suffix}(p{_rest})", f"((bool)__atomic_exchange_n((p), 1, {_ORDER}))")
-    _define(f"atomic_flag_clear{_suffix}(p{_rest})", f"__atomic_store_n((p), 0, {_ORDER})")
-_define("atomic_init(p, v)", "((void)(*(p) = (v)))")
+_STEPS = {"add": "usm_old + usm_v", "sub": "usm_old - usm_v", "min": _MIN, "max": _MAX}
+for _name in ORDERED_ATOMICS:
+    _base = _name.removeprefix("atomic_").removesuffix("_explicit")
+    _step = _base.removeprefix("fetch_")
+    _body, _type = f"__atomic_fetch_{_step}(usm_x, usm_y, {_ORDER})", "usm_t"
+    if _step in _STEPS:
+        _body = f"USM_FETCH(usm_x, usm_y, {_STEPS[_step]})"
+    elif _base == "init":
+        _body, _type = "(*usm_x = usm_y)", "void"
+    elif _base == "load":
+        _body = "USM_LOAD(usm_x)"
+    elif _base in ("exchange", "store"):
+        _body, _type = "USM_EXCHANGE(usm_x, usm_y)", "usm_t" if _base == "exchange" else "void"
+    elif _base == "flag_test_and_set":
+        _body, _type = f"__atomic_exchange_n(usm_x, 1, {_ORDER})", "bool"
+    elif _base == "flag_clear":
+        _body, _type = f"__atomic_store_n(usm_x, 0, {_ORDER})", "void"
+    elif _base.startswith("compare"):
+        _body = f"__atomic_compare_exchange(usm_x, usm_y, &usm_z, 0, {_ORDER}, {_ORDER})"
+        _type = "bool"
+    _real(_name, _body, _type)
 ATOMICS = """\
 typedef int atomic_int, atomic_flag;
 typedef uint atomic_uint;

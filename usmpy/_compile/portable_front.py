@@ -8,6 +8,7 @@ function of that type. A function or macro of the program with the name of a bui
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from .included import files
 from .portable_words import C_FUNCTION, no_bool
@@ -62,13 +63,46 @@ for _count, _names, _types in (
 _COUNTS = {"inc": 1, "dec": 1, "cmpxchg": 3}
 _COUNTS |= dict.fromkeys(("add", "sub", "and", "or", "xor", "min", "max", "xchg"), 2)
 ATOMICS = {f"{prefix}_{name}": count for prefix in ("atomic", "atom") for name, count in _COUNTS.items()}
-COUNT |= ATOMICS
 EXACT |= {name: "int uint long ulong" + " float" * name.endswith("_xchg") for name in ATOMICS}
-NAMES = frozenset([*COUNT, "as_char", "as_uchar"])
+# Atomics of OpenCL C 2, without and with an order, on the same pointers.
+_COUNTS = {"init": 2, "load": 1, "store": 2, "exchange": 2, "flag_test_and_set": 1, "flag_clear": 1}
+_COUNTS |= dict.fromkeys(("compare_exchange_strong", "compare_exchange_weak"), 3)
+_COUNTS |= {f"fetch_{name}": 2 for name in ("add", "sub", "or", "xor", "and", "min", "max")}
+ORDERED_ATOMICS = {
+    f"atomic_{name}{suffix}": count
+    for suffix in ("", "_explicit")
+    for name, count in _COUNTS.items()
+    if not (suffix and name == "init")
+}
+for _name in ORDERED_ATOMICS:
+    _bits = "flag" in _name or any(f"_{word}" in _name for word in ("or", "xor", "and"))
+    EXACT[_name] = "int" if "flag" in _name else "int uint long ulong" + " float double" * (not _bits)
+ATOMICS |= ORDERED_ATOMICS
+COUNT |= ATOMICS
+# Their types are plain ones, as on the host.
+_TYPES = {"flag": "int", "intptr_t": "long", "uintptr_t": "ulong"}
+_TYPES |= {type: type for type in ("int", "uint", "long", "ulong", "float", "double", "size_t", "ptrdiff_t")}
+_ENUMS = {"memory_order": "relaxed acquire release acq_rel seq_cst"}
+_ENUMS |= {"memory_scope": "work_item sub_group work_group device all_svm_devices all_devices"}
+_WORDS = {
+    f"{prefix}_{word}": str(i) for prefix in _ENUMS for i, word in enumerate(_ENUMS[prefix].split())
+} | {f"atomic_{name}": type for name, type in _TYPES.items()}
+# Functions of OpenCL C 2, which drivers have by an option.
+_LATER = {
+    "true": " 1",
+    "false": " 0",
+    "atomic_work_item_fence": "(...) usm_fence()",
+    "work_group_barrier": "(flags, ...) barrier(flags)",
+    "get_enqueued_local_size": "(d) get_local_size(d)",
+    # PoCL has 0 for dimensions that there are not.
+    "get_global_size": "(d) ({ uint usm_d = (d); usm_d < 3 ? get_global_size(usm_d) : 1; })",
+}
+for _which in ("global", "local"):
+    _id, _size = f"get_{_which}_id", f"get_{_which}_size"
+    _LATER[f"get_{_which}_linear_id"] = f"() (({_id}(2) * {_size}(1) + {_id}(1)) * {_size}(0) + {_id}(0))"
+NAMES = frozenset([*COUNT, *_WORDS, *_LATER, "as_char", "as_uchar"])
 
 _COMMON = """\
-#define true 1
-#define false 0
 #ifdef cl_khr_fp16
 #define USM_HALF(x) half : (x),
 #define USM_IS_HALF(x) USM_IS(x, half)
@@ -92,20 +126,29 @@ SAME = """\
 """
 
 
+NEXT_HALF = """({ union { half usm_f; short usm_i; } usm_a = { (half)usm_x }, usm_b = { (half)usm_y }; \
+half usm_f = usm_a.usm_f, usm_g = usm_b.usm_f; \
+usm_a.usm_i = usm_f != usm_f ? usm_a.usm_i : usm_f == usm_g || usm_g != usm_g ? usm_b.usm_i : \
+usm_f == 0 ? usm_b.usm_i & (short)0x8000 | 1 : usm_a.usm_i + ((usm_f < usm_g) == (usm_f > 0) ? 1 : -1); \
+usm_a.usm_f; })"""
+
+
 def _checked(test: str, name: str, message: str) -> str:
     return f' _Static_assert({test}, "{name}: {message}");'
 
 
 def exactly(name: str) -> str:
     """What a call of a function of EXACT must have."""
-    *types, last = EXACT[name].split()
+    *others, last = EXACT[name].split()
     one, rest = "the argument has" if COUNT[name] == 1 else "all arguments have", ""
     if name == "upsample":
         one, rest = "the first argument has", ", and the second one its unsigned type"
     elif name in ATOMICS:
         one, rest = "what the pointer points to has", ", and values are integers" * (COUNT[name] > 1)
-        rest += " or have that type" * name.endswith("_xchg")
-    return f"{one} one of the types {', '.join(types)} and {last}{rest}; write a cast"
+        rest += " or have that type" * ("float" in EXACT[name])
+        rest += ", which what is expected has" * ("compare" in name)
+    types = f"one of the types {', '.join(others)} and {last}" if others else f"type {last}"
+    return f"{one} {types}{rest}; write a cast"
 
 
 def _is_one(value: str, types: str) -> str:
@@ -120,8 +163,12 @@ def _is_exact(name: str) -> str:
         pairs = [(type, f"u{type.removeprefix('u')}") for type in EXACT[name].split()]
         return " | ".join(f"USM_IS(usm_x_, {type}) & USM_IS(usm_y_, {low})" for type, low in pairs)
     if name in ATOMICS:
-        real = " | USM_IS(usm_y_, float) & USM_IS(*usm_x_, float)" * name.endswith("_xchg")
-        values = [f"({_is_one(f'usm_{v}_', f'bool {_INTEGERS}')}{real})" for v in letters]
+        compares = "_compare_" in name
+        values = []
+        for v in letters[compares:]:
+            real = f" | {_is_one(f'usm_{v}_', 'float double')} & USM_SAME(((void)0, *usm_x_), usm_{v}_)"
+            values.append(f"({_is_one(f'usm_{v}_', f'bool {_INTEGERS}')}{real * ('float' in EXACT[name])})")
+        values += ["USM_SAME(((void)0, *usm_x_), ((void)0, *usm_y_))"] * compares
         return " & ".join([_is_one("*usm_x_", EXACT[name]), *values])
     return " & ".join([_is_one("usm_x_", EXACT[name]), *(f"USM_SAME(usm_x_, usm_{v}_)" for v in letters)])
 
@@ -156,15 +203,15 @@ def definition(name: str, body: str) -> str:
         type, values = "__typeof__(usm_x_)", " ".join(f"__auto_type usm_{v} = usm_{v}_;" for v in letters)
     if name in ATOMICS:
         type = "__typeof__(*usm_x_ + 0)"
-        values = " ".join(
-            ["__auto_type usm_x = usm_x_;", *(f"usm_t usm_{v} = usm_{v}_;" for v in letters[1:])]
-        )
+        kept = "xy"[: 1 + ("_compare_" in name)]  # pointers
+        values = " ".join(f"{'__auto_type' if v in kept else 'usm_t'} usm_{v} = usm_{v}_;" for v in letters)
     if name == "select":
         given += _checked(
             "USM_SAME(usm_x_, usm_y_)", name, "the first two arguments have one type; write a cast"
         )
     typedef = f"typedef {type} usm_t; " if "usm_t" in values + body else ""
-    return f"#define {name}({', '.join(letters)}) ({{ {given} {typedef}{values} {body}; }})\n"
+    parameters = [*letters, *["..."] * name.endswith("_explicit")]
+    return f"#define {name}({', '.join(parameters)}) ({{ {given} {typedef}{values} {body}; }})\n"
 
 
 # Intel's mad_sat is wrong for int, uint and long.
@@ -189,7 +236,94 @@ _SWAPS = "".join(
 )
 
 
+# Atomics of OpenCL C 2 by those of OpenCL C 1, which all drivers have; the orders are fences around them.
+_FENCE = """\
+#define USM_ORDER(order, ...) (order)
+#if defined(__opencl_c_atomic_order_seq_cst) && defined(__opencl_c_atomic_scope_device) || \\
+    defined(__OPENCL_C_VERSION__) && __OPENCL_C_VERSION__ >= 200 && __OPENCL_C_VERSION__ < 300
+__attribute__((overloadable)) void usm_fence(void)
+{
+    const int all = CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE;
+    atomic_work_item_fence(all, memory_order_seq_cst, memory_scope_device);
+}
+#else
+__attribute__((overloadable)) void usm_fence(void) { mem_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE); }
+#endif
+"""
+_STEPS = {"add": "o + v", "sub": "o - v", "min": "v < o ? v : o", "max": "o < v ? v : o"}
+
+
+def _support(names: Iterable[str]) -> str:
+    """The functions that the macros of these names call, for all types and spaces."""
+    lines = [_FENCE]
+    bases = {name.removeprefix("atomic_").removesuffix("_explicit") for name in names}
+    steps = sorted(base.removeprefix("fetch_") for base in bases if base.startswith("fetch_"))
+    steps = ["cmpxchg", "xchg", *steps]
+    for type, bits in (
+        *((t, "") for t in ("int", "uint", "long", "ulong")),
+        ("float", "int"),
+        ("double", "long"),
+    ):
+        short = "atom" if "long" in type + bits else "atomic"
+        extended = {"cmpxchg", "xchg", "add", "sub"}.isdisjoint
+        guard = {"double": "defined(cl_khr_fp64) || defined(__opencl_c_fp64)"}.get(type, "1")
+        lines.append(f"#if ({guard})" + " && defined(cl_khr_int64_base_atomics)" * (short == "atom") + "\n")
+        head = f"__attribute__((overloadable)) {type}"
+        same = f"as_{bits}(x) == as_{bits}(y)" if bits else "x == y"
+        lines.append(
+            f"{head.replace(f' {type}', ' int')} usm_same({type} x, {type} y) {{ return {same}; }}\n"
+        )
+        for space in ("global", "local"):
+            p = f"(volatile {space} {bits} *)p" if bits else "p"
+            c, v = (f"as_{bits}(c)", f"as_{bits}(v)") if bits else ("c", "v")
+            for step in steps:
+                if step in ("cmpxchg", "xchg"):
+                    given = f"{p}, {c}, {v}" if step == "cmpxchg" else f"{p}, {v}"
+                    body = f"return {f'as_{type}' if bits else ''}({short}_{step}({given}));"
+                elif bits and step in _STEPS:
+                    put = f"s = usm_cmpxchg(p, o, {_STEPS[step]})"
+                    body = f"{type} o = *p, s; while (!usm_same({put}, o)) o = s; return o;"
+                elif not bits:
+                    body = f"return {short}_{step}(p, v);"
+                else:
+                    continue
+                needs = short == "atom" and not bits and extended([step])
+                more = f"{type} c, " * (step == "cmpxchg")
+                line = f"{head} usm_{step}(volatile {space} {type} *p, {more}{type} v) {{ {body} }}\n"
+                lines.append(f"#ifdef cl_khr_int64_extended_atomics\n{line}#endif\n" if needs else line)
+        lines.append("#endif\n")
+    return "".join(lines)
+
+
+def _ordered(name: str) -> str:
+    """The macro of an atomic of OpenCL C 2."""
+    base = name.removeprefix("atomic_").removesuffix("_explicit")
+    step = {"store": "xchg", "exchange": "xchg"}.get(base, base.removeprefix("fetch_"))
+    call = f"usm_t usm_r = usm_{step}(usm_x, usm_y)"
+    result = "(void)usm_r" if base == "store" else "usm_r"
+    if base == "init":
+        return definition(name, "(void)(*usm_x = usm_y)")
+    if base == "load":
+        call = "usm_t usm_r = *(volatile __typeof__(*usm_x) *)usm_x"
+    elif base.startswith("flag"):
+        call = f"usm_t usm_r = usm_xchg(usm_x, {int('set' in base)})"
+        result = "(bool)usm_r" if "set" in base else "(void)usm_r"
+    elif base.startswith("compare"):
+        call = "usm_t usm_o = *usm_y, usm_r = usm_cmpxchg(usm_x, usm_o, usm_z); *usm_y = usm_r"
+        result = "(bool)usm_same(usm_r, usm_o)"
+    fence = "usm_fence()"
+    if name.endswith("_explicit"):
+        fence = f"if (USM_ORDER(__VA_ARGS__, 0) != 0) {fence}"
+    return definition(name, f"{fence}; {call}; {fence}; {result}")
+
+
 def _macro(name: str) -> str:
+    if name in _WORDS:
+        return f"#undef {name}\n#define {name} {_WORDS[name]}\n"
+    if name in _LATER:
+        return f"#undef {name}\n#define {name}{_LATER[name]}\n"
+    if name in ORDERED_ATOMICS:
+        return f"#undef {name}\n{_ordered(name)}"
     if name.startswith("as_"):
         type = name[3:]
         return (
@@ -198,12 +332,14 @@ def _macro(name: str) -> str:
         )
     own = {"dot": "usm_x * usm_y", "length": "fabs(usm_x)", "distance": "fabs(usm_x - usm_y)"}
     own |= {"select": "(usm_t)(usm_z ? usm_y : usm_x)", "normalize": "sign(usm_x)"}  # wrong at Intel for half
-    own["mad_sat"] = _MAD_SAT
+    own |= {"mad_sat": _MAD_SAT, "ctz": "popcount((usm_t)(~usm_x & (usm_x - 1)))"}
     native = name.replace("atomic_", "atom_")  # the short name has all types
     swaps = _SWAPS * name.endswith("_xchg")
     call = (
         own.get(name) or f"{'usm_swap' if swaps else f'usm_{native}'}({', '.join(_LETTERS[: COUNT[name]])})"
     )
+    if name == "nextafter":  # Intel's of half is that of float
+        call = f"_Generic(usm_x, USM_HALF({NEXT_HALF}) default : {call})"
     if name in _FAST:
         call = f"_Generic(usm_x + 0, float : {call}, default : {_FAST[name]})"
     # PoCL's names are macros.
@@ -246,4 +382,6 @@ def front(source: str, options: str) -> str:
         own = [f"#undef {name}\n" for name in sorted(functions | others.difference(given))]
         own += [f"#define {name} usm_own_{name}\n" for name in sorted(functions)]
     common = [_COMMON, SAME, *map(_macro, macros)] if macros else []
+    if not ORDERED_ATOMICS.keys().isdisjoint(macros) or "atomic_work_item_fence" in macros:
+        common.insert(2, _support(name for name in macros if name in ORDERED_ATOMICS))
     return "".join([*common, *own, "#line 1\n"]) if macros or own else ""

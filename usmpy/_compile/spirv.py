@@ -25,6 +25,7 @@ _DEVICES = {True: ("pvc", "bmg", "skl"), False: ("tgllp", "dg2", "skl")}
 # Without vectors and with unchanged loops, which the drivers' compilers handle better.
 _CLANG = ["-x", "cl", "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-fno-discard-value-names"]
 _CLANG += ["-Xclang", "-finclude-default-header", "-cl-kernel-arg-info", "-Wno-unused-command-line-argument"]
+_CLANG += ["-Werror=int-conversion"]
 _FEATURES = {"fp16": "cl_khr_fp16", "fp64": "cl_khr_fp64"}
 NAME = "<source>"
 
