@@ -115,8 +115,8 @@ DTYPES = [
     (r"dtype is bool", lambda s: usmpy.arange(3, dtype="bool", queue=s.q)),
     (r"dtype is bool", lambda s: usmpy.linspace(0, 1, 3, dtype="bool", queue=s.q)),
     (r"complex64 cannot be cast to float32", lambda s: s.f.astype("complex64").astype("float32")),
-    (r"^fill_value: .* is or has a str", lambda s: usmpy.full(2, "a", queue=s.q)),
-    (r"^fill_value: .* is or has a object", lambda s: usmpy.full_like(s.x, [object()])),
+    (r"^fill_value: .*\bstr\b", lambda s: usmpy.full(2, "a", queue=s.q)),
+    (r"^fill_value: .*\bobject\b", lambda s: usmpy.full_like(s.x, [object()])),
     (r"type is usmpy.int8", lambda s: usmpy.finfo(usmpy.int8)),
     (r"type is usmpy.float32", lambda s: usmpy.iinfo(usmpy.float32)),
 ]

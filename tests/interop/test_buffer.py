@@ -323,21 +323,21 @@ def test_a_stride_that_leads_nowhere_may_be_any_number(shape):
 @pytest.mark.parametrize(
     ("thing", "advice"),
     [
-        (np.arange(3, dtype=">i4"), 'numpy.asarray(obj).astype("=i") has that'),
-        (np.arange(3, dtype=">f8"), 'numpy.asarray(obj).astype("=d") has that'),
+        (np.arange(3, dtype=">i4"), 'numpy.asarray(obj).astype("=i")'),
+        (np.arange(3, dtype=">f8"), 'numpy.asarray(obj).astype("=d")'),
         (
             np.arange(3, dtype="longdouble"),
-            'numpy.asarray(obj).astype("float64") has numbers that it stands for',
+            'numpy.asarray(obj).astype("float64")',
         ),
-        (np.array([(1, 2.0)], dtype="i4,f8"), 'numpy.ascontiguousarray(obj).view("uint8") has its bytes'),
+        (np.array([(1, 2.0)], dtype="i4,f8"), 'numpy.ascontiguousarray(obj).view("uint8")'),
     ],
     ids=lambda value: value if isinstance(value, str) else str(value.dtype),
 )
 def test_advice_for_types_that_no_array_has(thing, advice):
     with pytest.raises(BufferError) as caught:
         usmpy.asarray(memoryview(thing))
-    assert str(caught.value).endswith(advice)
-    made = eval(advice.partition(" has ")[0], {"numpy": np, "obj": memoryview(thing)})
+    assert f" allowed: {advice} has " in str(caught.value)
+    made = eval(advice, {"numpy": np, "obj": memoryview(thing)})
     assert usmpy.asarray(made, device="host").tolist() == made.tolist()
 
 
