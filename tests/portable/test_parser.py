@@ -230,6 +230,7 @@ def test_declarations(text, expected):
 
 
 STATEMENTS = {
+    '_Pragma("unroll 2") for (;;) ; { _Pragma("unroll") while (0) ; }': "for block",
     "if (a) if (b) c; else d; else if (e) f; else { g; }": "if",
     "for (int i = 0, j; i < 3; i++, j--) for (;;) ;": "for",
     "do x++; while (0); while (x) ;": "do while",

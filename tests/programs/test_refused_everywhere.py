@@ -167,6 +167,7 @@ INSIDE = {
         "@global int *t = (global int *)(n ? n : -1);",
         "@global int *t = (global int *)(x - x);",
         "@global int *t = (global int *)(n << 3 | 1);",
+        "int L = 3;\n@global int *t = (global int *)L;",
         "@global int *t = (global int *)other(3);",
     ],
     "string literal": [
@@ -241,6 +242,13 @@ def test_what_a_macro_or_a_file_has_is_refused_everywhere(why, marked, place, tm
     assert why in message
 
 
+def test_brackets_in_one_another_are_refused_everywhere():
+    for opened, closed, n in (("(", ")", 260), ("x[", "]", 252), ("(int)(1 + ", ")", 5000)):
+        source = f"kernel void f(global int *x)\n{{\n    x[0] =\n{opened * n}0{closed * n};\n}}\n"
+        assert only_refusal(source).startswith("<source>:4:")
+        assert "error: brackets are nested more than 250 deep" in only_refusal(source)
+
+
 ALLOWED = """
 enum { N = 4 };
 #define TWICE(a) ((a) + (a))
@@ -267,13 +275,16 @@ kernel void f(global int *x, int n)
     const constant char *other;
     other = "xyz";
     struct s s = { { 1 }, 2, "s" };
-    global int *none = (global int *)0, *next = (global int *)(x + 1), *null = NULL;
+    global int *none = (global int *)0, *no = (global int *)(0x00ul), *null = NULL;
+    global int *next = (global int *)(x + 1);
     global char *bytes = (global char *)x;
     to same = (to)(void global *)bytes;
     ulong address = (ulong)x + (uintptr_t)next;
     __typeof__(n) o = ({ int p = n; p + 1; });
     int sinf = 3, strlen = (sinf) + 1;
     switch (n) { case N: a[0] = 1; break; default: a[0] = 2; }
+    if (n < 0) goto twice;
+twice:
     if (n > 100) printf("%s %d\\n", "text", n);
     x[0] = twice(n) + later(1) + last("c");
 }

@@ -40,7 +40,7 @@ TYPEDEF = "typedef name"  # among the words of a declaration whose type is a typ
 RECORDS = frozenset(["struct", "union", "enum"])
 # What is skipped, with the parenthesis that follows.
 _OPAQUE = {"__attribute__", "__attribute", "_Alignas", "alignas", "_Static_assert", "static_assert", "asm"}
-_OPAQUE |= {"__asm__", "__asm", "__extension__"}
+_OPAQUE |= {"__asm__", "__asm", "__extension__", "_Pragma"}
 # What follows the first word of a statement: E is an expression, which may be missing, and S a statement.
 _STATEMENTS = {"while": "( E ) S", "switch": "( E ) S", "do": "S while ( E ) ;", "for": "( S E ; E ) S"}
 _STATEMENTS |= {"case": "E :", "default": ":", "goto": "E ;", "return": "E ;", "break": ";", "continue": ";"}

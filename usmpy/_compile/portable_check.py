@@ -19,10 +19,10 @@ def check(source: str, options: str, backend: str) -> None:
     source = source.removeprefix("\ufeff")
     try:
         wishes = Wishes(build_options.read(options, build_options.DRIVER))
-        tokens = Source(preprocess(source, constants(), wishes))
+        text = preprocess(source, constants(), wishes)
     except (Refused, ValueError):
         return
     try:
-        check_words(tokens)
+        check_words(Source(text))
     except Refused as error:
         raise _build_error(*error.describe(source, NAME), backend) from None

@@ -54,10 +54,9 @@ class Refusals:
             if one.bits:
                 yield at, name + "a bit-field; write an integer, with shifts and masks"
             star = next((part for part in one.parts if part != "[" and TYPEDEF not in one.words), "")
-            if one.kind == "file" and not (star == "*constant" if star else CONSTANT & one.words):
-                yield at, name + _FILE
-            if one.kind == "block" and "static" in one.words:
-                yield at, name + _STATIC
+            is_constant = star == "*constant" if star else CONSTANT & one.words
+            if (one.kind == "file" and not is_constant) or (one.kind == "block" and "static" in one.words):
+                yield at, name + (_FILE if one.kind == "file" else _STATIC)
             if not all(map(self.is_constant, one.bounds)):
                 yield at, name + "the size of an array is a constant; write a number or a macro (-DN=64)"
         for node in self.tree.nodes:
@@ -66,7 +65,8 @@ class Refusals:
                 yield at, f"{self.text[at]}: a function in a function; write it in front of the kernel"
             if node.kind == "cast" and node.declares[0].parts[:1] in (("*",), ("*constant",)):
                 value = node.inner[0].bare()
-                if self.text[value.at].rstrip("uUlL") not in ("0", "0x0") and _is_whole(self.type_of(value)):
+                is_zero = value.kind == "number" and set(self.text[value.at]) <= set("0xXuUlL")
+                if not is_zero and _is_whole(self.type_of(value)):
                     yield node.first + 1, _POINTER
         for type, value in self.given():
             if type and any(part[0] == "*" for part in type[1]) and not type[0] & {*CONSTANT, "__auto_type"}:
@@ -78,14 +78,15 @@ class Refusals:
         for node in self.tree.nodes:
             name = node.inner[0] if node.kind == "call" else node
             word, meaning = self.text[name.at], self.tree.names.get(name.at)
-            if node.kind == "name" and meaning and meaning.kind == "function":
+            is_function = meaning is not None and meaning.kind == "function"
+            if node.kind == "name" and is_function and self.text[name.at - 1] != "goto":
                 values.add(node.at)
             elif node.kind == "call" and name.kind != "name":
                 yield name.first, _FUNCTION
             elif node.kind == "call":
                 values.discard(name.at)
                 known = word in BUILTINS or word in self.defined or word.startswith(("usm_", "_Generic"))
-                if not known and (meaning is None or meaning.kind == "function"):
+                if not known and (meaning is None or is_function):
                     yield name.at, undefined(word, BUILTINS)
         yield from ((at, f"{self.text[at]}: {_FUNCTION}") for at in values)
 
