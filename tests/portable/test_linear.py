@@ -40,6 +40,13 @@ SHAPES = {
     "structs": ("struct s# { int a; float b; };", ""),
     "types": ("typedef struct { int a; float b; } t#;", "{ t# t; t.a = s; s += t.a; }"),
     "constants": ("constant int c# = #;", "s += c#;"),
+    "shifts": ("", "s = s << g; s <<= (s >> g) >> s;"),
+    "chains of shifts": ("", "s = s << g << # << g << s << g << x[0];"),
+    "branches in a chain": ("", "if (g == #) s += 1; else"),
+    "names that hide": ("", "{ int s = #, v = s; BARRIER { int s = v; l[g & 63] = s; BARRIER } }"),
+    "arrays": ("constant int n# = #;", "{ int a[2 * # + 1]; a[0] = n#; s += a[0]; }"),
+    "pointers of one another": ("typedef struct { global int *p; } q#;", "y = (global int *)((q# *)0)->p;"),
+    "texts": ("", 'printf("%d" "#", s);'),
     "cases": ("", "switch (g) { case #: s += #; break; default: break; }"),
 }
 
