@@ -114,7 +114,12 @@ def test_work_items_keep_their_values():
         text = element.replace("{}", "@")
         uses = {f"at_{name}": text.replace("@", index) for name, index in
                 {"k": "k", "x": "x[i] & 3", "1": "1", "0": "0"}.items()}  # fmt: skip
-        place = PLACES[k % len(PLACES)].format(declare=declare, use=body.format(**uses))
+        # Before C23, no declaration follows a label.
+        place = (
+            PLACES[k % len(PLACES)]
+            .replace(": {declare}", ": ; {declare}")
+            .format(declare=declare, use=body.format(**uses))
+        )
         source += (
             f"kernel void f{k}(global const int *x, global int *y, int n)\n"
             f"{{ int i = get_global_id(0); {place} }}\n"

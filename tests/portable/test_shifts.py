@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import usmpy
-from usmpy._compile import cuda
+from usmpy._compile import compiler, cuda
 
 pytestmark = [
     pytest.mark.leaves_objects("queues of devices are cached"),
@@ -155,7 +155,11 @@ def test_shifts_of_constants(device):
     assert r.tolist() == expected
 
 
-def test_a_chain_of_shifts_stays_short():
+@pytest.mark.parametrize("name", ["gcc", "clang"])
+def test_a_chain_of_shifts_stays_short(name, monkeypatch):
+    if compiler.which(name) is None:
+        pytest.skip(f"no {name}")
+    monkeypatch.setenv("CC", name)
     operands = " << ".join(["x[0]"] * 200)
     nested = "(" * 100 + "n" + " << n)" * 100
     source = f"kernel void f(global int *x, int n) {{ x[0] = {operands}; x[1] = {nested}; }}"

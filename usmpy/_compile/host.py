@@ -193,7 +193,7 @@ def _build_portable(compiler: Compiler, options: _Options, source: str, name: st
     except portable.Refused as error:
         raise _refused(error, source, name) from None
     given, macros = options, [o for o in options.compiler if o not in options.preprocessor]
-    flags = [*_PORTABLE, "-fstack-usage", *(_GCC if is_gcc else [])]
+    flags = [*_PORTABLE, "-fstack-usage", *(_GCC if is_gcc else ["-fbracket-depth=4096"])]
     flags += ["-fexcess-precision=16"] if re.search(r"\b_Float16\b|\bhalf\b", text) else []
     if is_gcc and "USM_ITEMS {" in translated:  # GCC 12 moves the memset of `a[i] = x; a[i] = 0` to the front
         flags.append("-fno-tree-loop-distribute-patterns")
