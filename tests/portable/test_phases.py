@@ -1,6 +1,7 @@
 """Barriers: loops between them and a stack for each work-item do the same."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -66,6 +67,10 @@ class Writer:
             text = f"global const int *{name} = x + ({value} & 15);"
             self.visible[-1].append(f"{name}[2]")
             return text
+        hidden = [name for names in self.visible[:-1] for name in names if re.fullmatch(r"v\d+", name)]
+        hidden = [other for other in hidden if other not in self.visible[-1] and other not in value]
+        if hidden and self.rng.random() < 0.5:
+            name = self.rng.choice(hidden)
         self.visible[-1].append(name)
         return f"int {name} = {value};"
 
