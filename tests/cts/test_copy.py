@@ -282,3 +282,41 @@ def test_large_strided_copies(backend, queue, order, dtype):
     usmpy.copyto(y[::-1, ::-1], x.T)
     np.testing.assert_array_equal(y.asnumpy(), n.T[::-1, ::-1])
     np.testing.assert_array_equal(x[::3, ::-2].copy().asnumpy(), n[::3, ::-2])
+
+
+VIEWS = {  # pairs of keys of a 6 x 6 array, with elements in common
+    "reversed": (np.s_[:], np.s_[::-1]),
+    "reversed columns": (np.s_[:], np.s_[:, ::-1]),
+    "shifted rows": (np.s_[1:], np.s_[:-1]),
+    "shifted columns": (np.s_[:, 1:], np.s_[:, :-1]),
+    "steps": (np.s_[:3], np.s_[::2]),
+    "steps of columns": (np.s_[:, :3], np.s_[:, 1::2]),
+    "into steps": (np.s_[::2], np.s_[2:5]),
+    "repeated": (np.s_[:], np.s_[2:3]),
+}
+
+
+@together(
+    "views, form, turned", itertools.product(VIEWS, ("NumPy", "from_dlpack", "memoryview"), (False, True))
+)
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+@pytest.mark.parametrize("source_type", ["int32", "float32"])
+def test_overlapping_copies_by_way_of_another_library(queue, source_type, usm_type, views, form, turned):
+    """One memory in two allocations: the array's own, and that of an import."""
+    try:
+        x = usmpy.empty((6, 6), dtype="int32", queue=queue, usm_type=usm_type)
+    except usmpy.UsmError:
+        return  # the device has no memory of this kind
+    n = np.arange(36, dtype=source_type).view("int32").reshape(6, 6)
+    usmpy.copyto(x, n)
+    try:
+        view = np.asarray(memoryview(x)) if form == "memoryview" else np.from_dlpack(x, device="cpu")
+    except (BufferError, TypeError, RuntimeError):
+        return  # the host does not read it
+    to, source = VIEWS[views]
+    given = view.view(source_type).T if turned else view.view(source_type)
+    value = usmpy.from_dlpack(given)[source] if form == "from_dlpack" else given[source]
+    own = n.view(source_type).T if turned else n.view(source_type)
+    usmpy.copyto(x[to], value, casting="unsafe")
+    n[to] = own[source].copy()
+    assert x.asnumpy().tolist() == n.tolist()

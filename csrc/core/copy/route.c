@@ -324,6 +324,10 @@ usm_status usm_route_plan(usm_route *route, usm_queue *queue, const usm_view *ds
     }
     if (!one_command(queue->place, dst->alloc, src->alloc, route->block)) {
         usm_status status = plan_afar(route, queue, error);
+        if (status == USM_OK && route->overlaps && route->n_hops == 1) { /* one memory in two allocations */
+            add_buffer(route, route->queues[0]->place, USM_DEVICE, src->dtype);
+            add_hop(route, route->queues[0]);
+        }
         if (status == USM_OK && dst->dtype != src->dtype) {
             status = check_casts(route, error);
         }
