@@ -42,7 +42,10 @@ def items(values: Any, parameter: str, most: int = 1 << 20) -> list[Any]:
 
     if isinstance(values, (str, bytes)) or not hasattr(type(values), "__iter__"):
         raise TypeError(f"{parameter} is {shown(values)}; a sequence is allowed")
-    found = list(islice(values, most + 1))
+    try:
+        found = list(islice(values, most + 1))
+    except NotImplementedError:  # a memoryview of elements that it does not make
+        raise TypeError(f"{parameter} is {shown(values)}; a sequence is allowed") from None
     if len(found) > most:
         raise ValueError(f"{parameter} has more than {most} items; at most as many are allowed")
     return found
@@ -50,10 +53,14 @@ def items(values: Any, parameter: str, most: int = 1 << 20) -> list[Any]:
 
 def as_int(value: Any, parameter: str, allowed: str = "an int is allowed") -> int:
     """The int that a parameter stands for; TypeError with its name for anything else."""
-    try:
+    if isinstance(value, int):
         return operator.index(value)
+    try:
+        if is_index(value):
+            return operator.index(value)
     except TypeError:
-        raise TypeError(f"{parameter} is {shown(value)}; {allowed}") from None
+        pass
+    raise TypeError(f"{parameter} is {shown(value)}; {allowed}")
 
 
 def _package(obj: object) -> str:
@@ -111,7 +118,11 @@ def _lacks_storage(obj: Any) -> bool:
 
 
 def _hint(obj: Any) -> str:
-    hints = ["asarray(obj) copies its elements"] if _numpy_reads(obj) else []
+    hints = []
+    if _numpy_reads(obj):
+        own = obj.dtype.type.__module__
+        bits = f'obj.view("uint{8 * obj.dtype.itemsize}") has its bits'
+        hints = ["asarray(obj) copies its elements" if own == "numpy" else bits]
     layout = _attribute(obj, "layout")
     if type(layout).__module__ == "torch" and "sparse" in str(layout):
         hints.append("obj.to_dense() is an array")
@@ -154,11 +165,35 @@ def _behind(obj: Any) -> Any:
     return obj
 
 
-def _is_masked(obj: np.ma.MaskedArray[Any, Any]) -> bool:
+def _is_masked(obj: Any) -> bool:
+    """Whether it is an array of NumPy, or one like it, with a mask that is set somewhere."""
     import numpy as np
 
-    mask = np.ma.getmaskarray(obj)  # of records, whose fields are bools
-    return bool(np.ascontiguousarray(mask).view("?").any())
+    ma = sys.modules.get("numpy.ma")  # an object with a mask has loaded it
+    if ma is not None and isinstance(obj, ma.MaskedArray):
+        mask = ma.getmaskarray(obj)
+    elif isinstance(obj, np.ndarray) and hasattr(type(obj), "unmasked"):  # astropy's Masked
+        mask = obj.mask  # type: ignore[attr-defined]
+    else:
+        return False
+    return bool(np.ascontiguousarray(mask).view("?").any())  # that of records has fields, which are bools
+
+
+def _unit(obj: Any) -> Any:
+    """The unit of an array; None for what has none, such as a frame with a column of this name."""
+    import types
+
+    import numpy as np
+
+    is_array = isinstance(obj, np.ndarray)
+    methods = (types.MethodType, types.FunctionType, types.BuiltinMethodType)
+    for name in ("unit", "units"):
+        if is_array or hasattr(getattr(obj, "__class__", None), name):
+            unit = getattr(obj, name, None)
+            is_word = isinstance(unit, str) and not is_array  # of the times of pandas
+            if unit is not None and not is_word and not isinstance(unit, (*methods, np.ndarray)):
+                return unit
+    return None
 
 
 def is_index(obj: Any) -> bool:
@@ -170,24 +205,28 @@ def is_index(obj: Any) -> bool:
     return not isinstance(kind, str) or kind in "iu"
 
 
-def check(obj: Any) -> None:
-    """Refuse an object whose mask or unit would be lost, or whose memory NumPy reads although it is gone."""
+def check(obj: Any, text: str = "obj") -> None:
+    """Refuse an object whose mask or unit would be lost, or whose memory NumPy reads although it is gone.
+
+    `text` is a call that makes it.
+    """
     owner = _behind(obj)
     if _lacks_storage(owner):
         raise BufferError(f"obj is {_one(obj)}: {_TOO_SMALL}")
-    ma = sys.modules.get("numpy.ma")  # an object with a mask has loaded it
-    if ma is not None and isinstance(owner, ma.MaskedArray) and _is_masked(owner):
-        way = "obj.filled(0) has 0" if owner.dtype.names is None else "obj.filled() has other values"
-        raise BufferError(
-            f"obj is {_one(obj)} with masked elements, and arrays here have no mask; {way} there"
-        )
-    for name in ("unit", "units"):
-        kind = getattr(owner, "__class__", None)
-        unit = getattr(owner, name, None) if hasattr(kind, name) else None  # no column of this name
-        if unit is not None and not isinstance(unit, str) and not callable(unit):
+    if "numpy" not in sys.modules:
+        return
+    for one in (owner,) if owner is obj else (owner, obj):
+        if _is_masked(one):
+            way = "filled(0) has 0" if one.dtype.names is None else "filled() has other values"
+            way = f"{text}.{way} there"
             raise BufferError(
-                f"obj is {_one(obj)} with unit {str(unit)[:_MOST]!r}, and arrays here have no units; "
-                f"obj.{'magnitude' if hasattr(obj, 'magnitude') else 'value'} has the numbers alone"
+                f"{text} is {_one(obj)} with masked elements, and arrays here have no mask; {way}"
+            )
+        if (unit := _unit(one)) is not None:
+            names = [name for name in ("magnitude", "value") if hasattr(obj, name)]
+            way = f"{f'{text}.{names[0]}' if names else f'numpy.asarray({text})'} has the numbers alone"
+            raise BufferError(
+                f"{text} is {_one(obj)} with unit {str(unit)[:_MOST]!r}, and arrays here have no units; {way}"
             )
 
 
@@ -234,25 +273,31 @@ def read(obj: Any, refusal: Exception | None) -> Any:
         raise refusal or TypeError(text) from None
     check(obj)
     try:
-        array = np.asarray(obj)
+        whole = np.asanyarray(obj)  # also a mask or unit that it hands out
+        array = np.asarray(whole)
     except MemoryError:
         raise
     except Exception as error:
         if refusal is not None:
             raise refusal from None
         raise BufferError(failure("numpy.asarray", obj, error)) from error
+    if whole is not obj:
+        check(whole, "numpy.asanyarray(obj)")
     dtype = array.dtype
     if not _is_known(dtype):
         message = f"obj is {_one(obj)}, which NumPy reads as {_words(obj, array)}"
         raise (TypeError if refusal is None else type(refusal))(message) from refusal
+    if any(stride % dtype.itemsize for stride in array.strides):
+        array = array.copy(order="K")
     if dtype.type.__module__ != "numpy":  # of ml_dtypes: by their bits
         bits = _core.from_dlpack(array.view(f"uint{8 * dtype.itemsize}"))
         return _core._reinterpret(bits, dtype.name)
-    return array.copy() if any(stride % dtype.itemsize for stride in array.strides) else array
+    return array
 
 
-# Methods that copy an object's elements to where they can be read, and what their results are.
-_COPIES = ("get", "numpy", "to_numpy", "asnumpy", "toarray", "todense", "collect")
+# Methods that copy an object's elements to where they can be read, and what such objects have, too.
+_COPIES = dict.fromkeys(("get", "numpy", "to_numpy", "asnumpy", "toarray", "todense"), "dtype")
+_COPIES["collect"] = "collect_schema"
 
 
 def _way(obj: Any) -> str:
@@ -264,7 +309,7 @@ def _way(obj: Any) -> str:
         return "obj.getbuffer() is an array of uint8"
     if hasattr(type(obj), "readline"):
         return "its lines may be, one by one"
-    copies = [name for name in _COPIES if hasattr(type(obj), name)]
+    copies = [name for name, other in _COPIES.items() if hasattr(type(obj), name) and hasattr(obj, other)]
     if copies and not hasattr(obj, "keys"):
         return f"numpy.asarray(obj.{copies[0]}()) is one"
     if hasattr(obj, "__arrow_c_stream__") or hasattr(obj, "__dataframe__"):
@@ -275,10 +320,12 @@ def _way(obj: Any) -> str:
         return "sorted(obj) is a sequence"
     if hasattr(obj, "shape"):
         return "it has no protocol that says how to read it"
-    if hasattr(type(obj), "__float__"):
-        return "float(obj) is a number"
-    if hasattr(type(obj), "__complex__"):
-        return "complex(obj) is a number"
+    for number in (float, complex):
+        try:
+            if hasattr(type(obj), f"__{number.__name__}__") and number(obj) is not None:
+                return f"{number.__name__}(obj) is a number"
+        except Exception:
+            continue
     if hasattr(type(obj), "__iter__") and not isinstance(obj, str):
         return "list(obj) is a sequence"
     return ""

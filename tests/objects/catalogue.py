@@ -122,6 +122,11 @@ def numpy() -> Iterator[tuple]:
     yield "read-only", lambda: _read_only(small((2, 3), "float32"))
     yield "memmap", lambda: _memmap("r+")
     yield "memmap read-only", lambda: _memmap("r")
+    yield "fields, turned", lambda: np.zeros((2, 3), [("a", "u1"), ("b", "<i4")])["b"].T
+    yield "subclass with a unit", lambda: _with_unit(object()), Refused("unit")
+    yield "subclass with a unit that is called", lambda: _with_unit(lambda: 1, True), Refused("unit")
+    yield "subclass with a unit in words", lambda: _with_unit("m"), Refused("unit")
+    yield "bfloat16 of odd strides", lambda: np.zeros(2, [("a", "u1"), ("b", ml_dtypes.bfloat16)])["b"]
     yield "matrix", lambda: np.matrix([[1.0, 2.0], [3.0, 4.0]])
     yield "subclass", lambda: small((2, 3), "float64").view(type("Sub", (np.ndarray,), {}))
     yield "masked, none masked", lambda: np.ma.array([1.0, 2.0], mask=[False, False])
@@ -163,6 +168,12 @@ def numpy() -> Iterator[tuple]:
     for dtype in NARROW:
         yield dtype, lambda dtype=dtype: small((2, 2), getattr(ml_dtypes, dtype))
         yield f"scalar {dtype}", lambda dtype=dtype: getattr(ml_dtypes, dtype)(1)
+
+
+def _with_unit(unit: Any, called: bool = False) -> np.ndarray:
+    made = small(2, "float64").view(type("Sub", (np.ndarray,), {}))
+    made.unit = type("Unit", (), {"__call__": unit})() if called else unit  # type: ignore[attr-defined]
+    return made
 
 
 def _read_only(a: np.ndarray) -> np.ndarray:
@@ -360,6 +371,18 @@ def _interface(protocol: str, a: np.ndarray, **methods: Any) -> Any:
 @library
 def protocols() -> Iterator[tuple]:
     a = _read_only(small((2, 3), "float32"))
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    yield (
+        "__array__ of a masked array",
+        lambda: _thing(__array__=lambda self, *_, **__: masked),
+        Refused("filled"),
+    )
+    yield (
+        "__array__ with a unit",
+        lambda: _thing(__array__=lambda self, *_, **__: _with_unit(1.5)),
+        Refused("unit"),
+    )
+    yield "wrapper with units", lambda: _thing(units=1.5, __array__=lambda self, *_, **__: a), Refused("unit")
     array = {"__array__": lambda self, dtype=None, copy=None: np.array(a, dtype)}
     yield "__array__", lambda: _thing(**array)
     yield "__array__ without keywords", lambda: _thing(__array__=lambda self: a.copy()), a

@@ -46,6 +46,7 @@ class Quantity(np.ndarray):
     """As that of astropy."""
 
     unit = property(lambda self: ("m",))
+    value = property(lambda self: self.view(np.ndarray))
 
 
 class Wrapped(Forwards):

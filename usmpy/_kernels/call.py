@@ -20,9 +20,10 @@ _WIDTH = {"device": 0, "shared": 1, "host": 2}
 
 def with_article(value: object) -> str:
     """The value's type with its article, for messages."""
-    name = type(value).__name__[:80]
+    name = type(value).__name__
     if type(value).__module__ not in ("builtins", "usmpy"):
         name = f"{type(value).__module__}.{name}"
+    name = name[:80]
     return f"{'an' if name[0] in 'aeiouAEIO' else 'a'} {name}"
 
 
@@ -59,7 +60,10 @@ def input_of(value: Any, parameter: Parameter, name: str) -> Any:
                 f"{who}: a USMArray of {value.dtype} was given; one of {', '.join(C_TYPES)} is allowed"
             )
     elif parameter.raw:
-        raise TypeError(f"{who}: {with_article(value)} was given for a raw array; a USMArray is allowed")
+        raise TypeError(
+            f"{who}: {with_article(value)} was given for a raw array; a USMArray is allowed, such as "
+            f"usmpy.asarray({parameter.name}, device=x.device) of another argument x"
+        )
     else:
         number = _scalar(value)
         if number is not None:

@@ -225,7 +225,7 @@ static usm_status refuse_dictionary(usm_error *error)
 {
     return usm_error_set(error, USM_BUFFER,
                          "the Arrow array is encoded with a dictionary; decode it first (pyarrow: "
-                         "x.dictionary_decode())");
+                         "obj.dictionary_decode())");
 }
 
 /* The dtype of the innermost schema. */
@@ -241,7 +241,7 @@ static usm_status read_dtype(const usm_arrow_schema *schema, usm_dtype *out, usm
     if (length > 0 && !is_bool) {
         return usm_error_set(
             error, USM_BUFFER,
-            "the Arrow array has the extension type '%.*s'; pass its storage (pyarrow: x.storage)",
+            "the Arrow array has the extension type '%.*s'; pass its storage (pyarrow: obj.storage)",
             length < 100 ? (int)length : 100, name);
     }
     for (usm_dtype dtype = USM_BOOL; dtype < USM_COMPUTED_DTYPES; dtype++) {
@@ -254,13 +254,13 @@ static usm_status read_dtype(const usm_arrow_schema *schema, usm_dtype *out, usm
     if (strcmp(schema->format, "+s") == 0) {
         return usm_error_set(
             error, USM_BUFFER,
-            "the Arrow array is a struct or record batch of %lld columns; pass one column (pyarrow: x.column(0), or x.field(0) of a struct)",
+            "the Arrow array is a struct or record batch of %lld columns; pass one column (pyarrow: obj.column(0), or obj.field(0) of a struct)",
             (long long)schema->n_children);
     }
     return usm_error_set(
         error, USM_BUFFER,
         "the Arrow array has the type with format '%.60s'; integers, float16 to float64, bool8 and lists of "
-        "fixed size of them are allowed: cast it first (pyarrow: x.cast('uint8') for bool, x.cast('int64') "
+        "fixed size of them are allowed: cast it first (pyarrow: obj.cast('uint8') for bool, obj.cast('int64') "
         "for times)",
         schema->format);
 }
@@ -307,7 +307,7 @@ static usm_status check_level(const usm_arrow_array *array, int64_t n_buffers, i
                ? USM_OK
                : usm_error_set(error, USM_BUFFER,
                                "the Arrow array has %s, which arrays here cannot express; fill or drop them "
-                               "(pyarrow: x.fill_null(0), x.drop_null())",
+                               "(pyarrow: obj.fill_null(0), obj.drop_null())",
                                nulls < 0 ? "a bitmap of nulls that nobody has counted" : "nulls");
 }
 

@@ -5,6 +5,7 @@
 #include "py/args.h"
 #include "py/arrays/array.h"
 #include "py/deferred.h"
+#include "py/exchange/dlpack.h"
 #include "py/errors.h"
 #include "py/keep.h"
 
@@ -74,6 +75,12 @@ static int open_end(usmpy_state *state, PyObject *object, bool writes, const cha
                                   "(from_dlpack() makes a USMArray over the memory of other arrays)"
                                 : "a contiguous USMArray or an object with the buffer protocol is allowed "
                                   "(asarray() makes a USMArray)");
+        return -1;
+    }
+    usmpy_type_entry entry;
+    const usmpy_type_entry *known = usmpy_type_lookup(state, Py_TYPE(object), &entry);
+    if (known == NULL || (known->numpy == USMPY_NUMPY_DERIVED && usmpy_check_plain(object) < 0)) {
+        usmpy_name_argument(parameter); /* its mask or unit is not in the buffer */
         return -1;
     }
     return open_buffer(object, writes, parameter, end, keeps);
