@@ -44,6 +44,11 @@ def words(source, **options):
         ("#define LONG 1 + \\\n  2\nLONG", "1 + 2"),
         ("#define f(x) x\nf(1,\n)", None),
         ("#define f(x,\\\ny) x\nf(1,\n2) end", "1 end"),
+        (
+            '#define A 1\n#pragma push_macro("A")\n#undef A\n#pragma push_macro("A")\n#define A 2\nA\n'
+            '#pragma pop_macro("A")\nA\n#pragma pop_macro( "A" )\nA\n#pragma pop_macro("A")\nA',
+            "2 A 1 1",
+        ),
         ("__LINE__\n__LINE__", "1 2"),
         ("#undef A\n#define A 1\n#undef A\nA", "A"),
     ],
@@ -136,6 +141,9 @@ def test_files(tmp_path):
         ("\n#if 1\n", 2, "unterminated #if"),
         ("#endif", 1, "#endif without #if"),
         ("#else", 1, "#else without #if"),
+        ("#if 0\n#else\n#else\n#endif", 3, "#else after #else"),
+        ("#if 1\n#if 0\n#else\n#endif\n#else\n#elif 1\n#endif", 6, "#elif after #else"),
+        ("#if 0\n#if 1\n#else\n#elifdef A\n#endif\n#endif", 4, "#elifdef after #else"),
         ("\n\n#error one two", 3, "#error one two"),
         ("#include <nowhere.h>", 1, "nowhere.h: No such file"),
         ("#include nothing", 1, "#include takes a file's name"),

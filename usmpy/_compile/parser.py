@@ -13,7 +13,6 @@ from typing import NamedTuple
 from .tokens import Source
 
 _DEEPEST = 120  # of statements in one another
-_MOST_PARTS = 8  # of a type: an array of pointers to functions has three
 
 _OPENCL = "global local constant private generic"
 _SPACES = frozenset([*_OPENCL.split(), *(f"__{word}" for word in _OPENCL.split())])
@@ -246,7 +245,7 @@ class _Parser:
         alone, body, found = level in ("parameter", "type"), None, []
         while alone or self.text[self.i] != ";":
             one = self.declarator(level)._replace(first=first, words=words)
-            one = one._replace(parts=(one.parts + parts)[:_MOST_PARTS])
+            one = one._replace(parts=(one.parts + parts)[:8])  # typedefs of one another make no longer types
             if "typedef" in words:
                 one = one._replace(kind="typedef")
             elif one.parts[:1] == ("(",) and not alone:

@@ -131,9 +131,9 @@ def has_own_memory(source: Source, function: Function) -> bool:
     if tree is None or function.body not in tree.functions:
         return True
     parsed = tree.functions[function.body]
-    for node in tree.nodes[parsed.nodes]:
-        if node.kind == "literal" or (node.kind == "prefix" and source.text[node.at] == "&"):
-            return True
+    nodes = tree.nodes[parsed.nodes]
+    if any(n.kind == "literal" or (n.kind == "prefix" and source.text[n.at] == "&") for n in nodes):
+        return True
     for one in tree.declarations[parsed.declarations]:
         is_array = one.parts[:1] == ("[",) and one.kind == "block"
         is_array = is_array or ("[" in one.parts and TYPEDEF in one.words)

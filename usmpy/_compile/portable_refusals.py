@@ -1,7 +1,4 @@
-"""What the portable language refuses in a program, although some compilers take it.
-
-Found in the program's tree, so that all backends say the same. Errors of syntax and type are the compilers'.
-"""
+"""What only some compilers take, found in the tree of a program, so that all backends refuse it."""
 
 from __future__ import annotations
 
@@ -42,8 +39,7 @@ class Refusals:
                 other = self.members.setdefault(self.text[one.name], one.type())
                 self.members[self.text[one.name]] = other if other == one.type() else None
 
-    def all(self) -> Iterator[tuple[int, str]]:
-        """(token, why) in no order."""
+    def all(self) -> Iterator[tuple[int, str]]:  # tokens and reasons, in no order
         yield from self.calls()
         for one in self.tree.declarations:
             at, name = (one.name, f"{self.text[one.name]}: ") if one.name >= 0 else (one.first, "")

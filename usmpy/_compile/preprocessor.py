@@ -99,6 +99,7 @@ class Preprocessor:
         self.files: list[str] = []
         self._macros: dict[str, _Macro] = {}
         self._once: set[str] = set()
+        self._pushed: dict[str, list[dict[str, _Macro]]] = {}
         self._out: list[str] = []
         self._file = ""
         self._depth = 0
@@ -131,8 +132,8 @@ class Preprocessor:
     def _process(self, text: str, name: str) -> None:
         outer, self._file = self._file, name
         self._mark(1)
-        # For each #if: whether its lines count, whether a branch was taken, whether the outer one counts,
-        # its line.
+        # For each #if: whether its lines count, whether a branch was taken, whether the outer one counts, its
+        # line, and whether #else was there.
         nested: list[list[bool | int]] = []
         block: list[str] = []
         line = start = 1
@@ -177,11 +178,14 @@ class Preprocessor:
         """Handles #if, #else and the like; whether it was one of them."""
         if word in ("if", "ifdef", "ifndef"):
             value = wanted and self._holds(word, rest, line)
-            nested.append([value, value, wanted, line])
+            nested.append([value, value, wanted, line, False])
         elif word in ("elif", "elifdef", "elifndef", "else", "endif"):
             if not nested:
                 raise self._refuse(line, f"#{word} without #if")
             level = nested[-1]
+            if word != "endif" and level[4]:
+                raise self._refuse(line, f"#{word} after #else")
+            level[4] = word == "else"
             if word == "endif":
                 nested.pop()
             elif word == "else":
@@ -226,6 +230,13 @@ class Preprocessor:
             return True
         elif word == "pragma" and rest.strip() == "once":
             self._once.add(self._file)
+        elif found := re.fullmatch(r'\s*(push|pop)_macro\s*\(\s*"(\w+)"\s*\)\s*', rest * (word == "pragma")):
+            pushed = self._pushed.setdefault(found[2], [])
+            if found[1] == "push":
+                pushed.append({name: macro for name, macro in self._macros.items() if name == found[2]})
+            elif pushed:
+                self.undefine(found[2])
+                self._macros.update(pushed.pop())
         elif word == "pragma":
             self._out.append(f"#pragma{rest}" + "\n" * height)
             return True
