@@ -5,8 +5,8 @@
 #include "py/args.h"
 #include "py/arrays/array.h"
 #include "py/deferred.h"
-#include "py/exchange/dlpack.h"
 #include "py/errors.h"
+#include "py/exchange/dlpack.h"
 #include "py/keep.h"
 
 #include "core/copy/copy.h"
@@ -90,7 +90,7 @@ static int open_end(usmpy_state *state, PyObject *object, bool writes, const cha
 static PyObject *element_text(const end *end)
 {
     return end->dtype != USM_NO_DTYPE ? PyUnicode_FromFormat("dtype %s", usm_dtype_table[end->dtype].name)
-                                      : PyUnicode_FromFormat("format '%.200s'", end->format);
+                                      : PyUnicode_FromFormat("format '%.60s'", end->format);
 }
 
 /* Pointers to Python's objects: a copy of their bytes would crash. */
@@ -109,15 +109,17 @@ static int check_same_elements(const end *dst, const end *src)
     }
     PyObject *to = element_text(dst), *from = element_text(src);
     if (to != NULL && from != NULL) {
-        PyErr_Format(
-            PyExc_TypeError,
-            "memcpy copies bytes, and dst has elements of %U but src of %U; to convert the elements, "
-            "use usmpy.copyto(dst, src, casting='unsafe')%s",
-            to, from,
-            has_objects(dst) || has_objects(src) ? ""
-            : src->alloc == NULL ? "; to keep the bytes, pass memoryview(src).cast('B') as src"
-            : dst->alloc == NULL ? "; to keep the bytes, pass memoryview(dst).cast('B') as dst"
-                                 : "; to keep the bytes, copy by way of an array of dtype uint8");
+        PyErr_Format(PyExc_TypeError, "memcpy copies bytes, and dst has elements of %U but src of %U%s%s", to,
+                     from,
+                     dst->dtype == USM_NO_DTYPE || src->dtype == USM_NO_DTYPE
+                         ? ""
+                         : "; to convert the elements, use usmpy.copyto(dst, src, casting='unsafe')",
+                     has_objects(dst) || has_objects(src) ? ""
+                     : src->alloc == NULL
+                         ? "; to keep the bytes, pass numpy.asarray(src).ravel('K').view('uint8') as src"
+                     : dst->alloc == NULL
+                         ? "; to keep the bytes, pass numpy.asarray(dst).ravel('K').view('uint8') as dst"
+                         : "; to keep the bytes, copy by way of an array of dtype uint8");
     }
     Py_XDECREF(to);
     Py_XDECREF(from);
