@@ -127,6 +127,8 @@ def numpy() -> Iterator[tuple]:
     yield "subclass with a unit that is called", lambda: _with_unit(lambda: 1, True), Refused("unit")
     yield "subclass with a unit in words", lambda: _with_unit("m"), Refused("unit")
     yield "bfloat16 of odd strides", lambda: np.zeros(2, [("a", "u1"), ("b", ml_dtypes.bfloat16)])["b"]
+    yield "subclass with a mask", lambda: _with_mask(True), Refused(r"filled\(")
+    yield "subclass with a mask, not set", lambda: _with_mask(False)
     yield "matrix", lambda: np.matrix([[1.0, 2.0], [3.0, 4.0]])
     yield "subclass", lambda: small((2, 3), "float64").view(type("Sub", (np.ndarray,), {}))
     yield "masked, none masked", lambda: np.ma.array([1.0, 2.0], mask=[False, False])
@@ -168,6 +170,21 @@ def numpy() -> Iterator[tuple]:
     for dtype in NARROW:
         yield dtype, lambda dtype=dtype: small((2, 2), getattr(ml_dtypes, dtype))
         yield f"scalar {dtype}", lambda dtype=dtype: getattr(ml_dtypes, dtype)(1)
+
+
+class _Masked(np.ndarray):
+    """As astropy's Masked."""
+
+    unmasked = property(lambda self: self.view(np.ndarray))
+
+    def filled(self, value: float) -> np.ndarray:
+        return np.where(self.mask, value, self.unmasked)  # type: ignore[attr-defined]
+
+
+def _with_mask(masked: bool) -> np.ndarray:
+    made = small(2, "float64").view(_Masked)
+    made.mask = np.array([False, masked])  # type: ignore[attr-defined]
+    return made
 
 
 def _with_unit(unit: Any, called: bool = False) -> np.ndarray:
