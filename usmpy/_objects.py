@@ -338,6 +338,8 @@ def refuse_buffer(format: str, size: int, ndim: int) -> NoReturn:
     way = 'numpy.ascontiguousarray(obj).view("uint8") has its bytes'
     if format[:1] in (">", "!"):
         way = f'numpy.asarray(obj).astype("={format[1:]}") has that'
+    elif format.endswith("Zg"):
+        way = 'numpy.asarray(obj).astype("complex128") has another type'
     elif letter in "PzZO&X" or (letter == "u" and of_ctypes):
         way = ""
     elif letter == "g":

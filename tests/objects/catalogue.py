@@ -346,6 +346,7 @@ def python() -> Iterator[tuple]:
     ):
         yield f"memoryview of records, {name}", lambda a=a: memoryview(a), Refused(r"view\(")
     yield "memoryview of text", lambda: memoryview(np.array([["ab", "c"]]).T), Refused(r"view\(")
+    yield "memoryview of clongdouble", lambda: memoryview(np.ones(2, np.clongdouble)), Refused(r"astype\(")
     yield "memoryview of longdouble", lambda: memoryview(np.ones(2, np.longdouble)), Refused(r"astype\(")
     yield "ctypes pointer", lambda: ctypes.pointer(ctypes.c_int(3)), NOTHING
     yield (

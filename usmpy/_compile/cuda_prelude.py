@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from .included import own_text
 from .portable_builtins import FORMULAS, LIBRARY, TESTS, TYPES
-from .portable_front import ATOMICS, COUNT, EXACT, ORDERED_ATOMICS, exactly
+from .portable_front import ATOMICS, COUNT, EXACT, ORDERED_ATOMICS, exactly, operation
 from .portable_words import no_bool
 
 _PARTS = dict(part.split("\n", 1) for part in own_text("cuda_prelude.cuh").split("// --- ")[1:])
@@ -112,7 +112,7 @@ def _atomics() -> str:
     """Those of OpenCL C 1, and those of OpenCL C 2, without and with an order."""
     lines = []
     for name in ATOMICS:
-        base = name.removeprefix("atomic_").removeprefix("atom_").removesuffix("_explicit")
+        base = operation(name)
         letters, step, result = "xyz"[: COUNT[name]], base.removeprefix("fetch_"), "X"
         body = f"return usm_{step}({', '.join(['x', *(f'(X){v}' for v in letters[1:])])});"
         if base == "init":
@@ -137,10 +137,8 @@ def _atomics() -> str:
 def _atomic(name: str, result: str, more: str, body: str) -> str:
     """A function of a pointer to X, and values that have its type or are integers."""
     letters = "xyz"[: COUNT[name]]
-    test, given = (
-        f"usm_is_any<X, {', '.join(EXACT[name].split())}>",
-        f"{'const ' * name.startswith('atomic_load')}volatile X *x",
-    )
+    test = f"usm_is_any<X, {', '.join(EXACT[name].split())}>"
+    given = f"{'const ' * name.startswith('atomic_load')}volatile X *x"
     for v in letters[1:]:
         if v == "y" and "_compare_" in name:
             given += ", Y *y"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from .portable_front import COUNT, EXACT, NEXT_HALF, ORDERED_ATOMICS, SAME, definition
+from .portable_front import COUNT, EXACT, NEXT_HALF, ORDERED_ATOMICS, SAME, definition, operation
 from .portable_words import no_bool
 
 # Before everything.
@@ -352,7 +352,7 @@ for _prefix in ("atomic_", "atom_"):
     _real(f"{_prefix}cmpxchg", f"({{ {_compare}; usm_y; }})")
 _STEPS = {"add": "usm_old + usm_v", "sub": "usm_old - usm_v", "min": _MIN, "max": _MAX}
 for _name in ORDERED_ATOMICS:
-    _base = _name.removeprefix("atomic_").removesuffix("_explicit")
+    _base = operation(_name)
     _step = _base.removeprefix("fetch_")
     _body, _type = f"__atomic_fetch_{_step}(usm_x, usm_y, {_ORDER})", "usm_t"
     if _step in _STEPS:

@@ -79,6 +79,13 @@ for _name in ORDERED_ATOMICS:
     EXACT[_name] = "int" if "flag" in _name else "int uint long ulong" + " float double" * (not _bits)
 ATOMICS |= ORDERED_ATOMICS
 COUNT |= ATOMICS
+
+
+def operation(name: str) -> str:
+    """What an atomic does: "fetch_add" of atomic_fetch_add_explicit, "add" of atom_add."""
+    return name.removeprefix("atomic_").removeprefix("atom_").removesuffix("_explicit")
+
+
 # Their types are plain ones, as on the host.
 _TYPES = {"flag": "int", "intptr_t": "long", "uintptr_t": "ulong"}
 _TYPES |= {type: type for type in ("int", "uint", "long", "ulong", "float", "double", "size_t", "ptrdiff_t")}
@@ -256,14 +263,10 @@ _STEPS = {"add": "o + v", "sub": "o - v", "min": "v < o ? v : o", "max": "o < v 
 def _support(names: Iterable[str]) -> str:
     """The functions that the macros of these names call, for all types and spaces."""
     lines = [_FENCE]
-    bases = {name.removeprefix("atomic_").removesuffix("_explicit") for name in names}
-    steps = sorted(base.removeprefix("fetch_") for base in bases if base.startswith("fetch_"))
-    steps = ["cmpxchg", "xchg", *steps]
-    for type, bits in (
-        *((t, "") for t in ("int", "uint", "long", "ulong")),
-        ("float", "int"),
-        ("double", "long"),
-    ):
+    steps = {name.removeprefix("fetch_") for name in map(operation, names) if name.startswith("fetch_")}
+    same_bits = {"float": "int", "double": "long"}
+    for type in ("int", "uint", "long", "ulong", *same_bits):
+        bits = same_bits.get(type, "")
         short = "atom" if "long" in type + bits else "atomic"
         extended = {"cmpxchg", "xchg", "add", "sub"}.isdisjoint
         guard = {"double": "defined(cl_khr_fp64) || defined(__opencl_c_fp64)"}.get(type, "1")
@@ -276,7 +279,7 @@ def _support(names: Iterable[str]) -> str:
         for space in ("global", "local"):
             p = f"(volatile {space} {bits} *)p" if bits else "p"
             c, v = (f"as_{bits}(c)", f"as_{bits}(v)") if bits else ("c", "v")
-            for step in steps:
+            for step in ("cmpxchg", "xchg", *sorted(steps)):
                 if step in ("cmpxchg", "xchg"):
                     given = f"{p}, {c}, {v}" if step == "cmpxchg" else f"{p}, {v}"
                     body = f"return {f'as_{type}' if bits else ''}({short}_{step}({given}));"
@@ -297,7 +300,7 @@ def _support(names: Iterable[str]) -> str:
 
 def _ordered(name: str) -> str:
     """The macro of an atomic of OpenCL C 2."""
-    base = name.removeprefix("atomic_").removesuffix("_explicit")
+    base = operation(name)
     step = {"store": "xchg", "exchange": "xchg"}.get(base, base.removeprefix("fetch_"))
     call = f"usm_t usm_r = usm_{step}(usm_x, usm_y)"
     result = "(void)usm_r" if base == "store" else "usm_r"
