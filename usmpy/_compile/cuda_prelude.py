@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .included import own_text
+from .included import own_parts
 from .portable_builtins import FORMULAS, LIBRARY, TESTS, TYPES
 from .portable_front import ATOMICS, COUNT, EXACT, ORDERED_ATOMICS, exactly, operation
 from .portable_words import no_bool
 
-_PARTS = dict(part.split("\n", 1) for part in own_text("cuda_prelude.cuh").split("// --- ")[1:])
+_PARTS = own_parts("cuda_prelude.cuh")
 # Descriptions of kernels' parameters, which csrc/backends/cuda/ptx.c reads.
 _CODES = {"bool": 1, "char": 2, "signed char": 2, "short": 3, "int": 4, "long": 5, "long long": 5}
 _CODES |= {"unsigned char": 6, "unsigned short": 7, "unsigned int": 8, "unsigned long": 9}

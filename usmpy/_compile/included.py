@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 
 # What checks programs for drivers and writes the text in front of them; a change of one makes new keys.
-MODULES = ["build_options", "included", "parser", "portable_check", "portable_constants", "portable_front"]
-MODULES += ["portable_refusals", "portable_words", "preprocessor", "tokens"]
+MODULES = ["build_options", "included", "parser", "portable_check", "portable_constants"]
+MODULES += ["portable_constants.h", "portable_front", "portable_front.h", "portable_refusals"]
+MODULES += ["portable_words", "preprocessor", "tokens"]
 
 # A backslash at the end of a line, as GCC takes it: blanks may follow. The trigraph is one in ISO C.
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\v\f\0]*\r?\n")
@@ -78,6 +79,11 @@ def own_text(name: str) -> str:
     """A file of this folder, which becomes part of programs."""
     with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
         return file.read()
+
+
+def own_parts(name: str) -> dict[str, str]:
+    """The parts of such a file, which begin with a line of their names."""
+    return dict(part.split("\n", 1) for part in own_text(name).split("// --- ")[1:])
 
 
 def state_of(modules: list[str]) -> bytes:

@@ -6,6 +6,7 @@ A range of more dimensions is numbered through, dimension 0 first.
 from __future__ import annotations
 
 from .entry import Kernel, Parameter, table
+from .portable_loops import fill
 from .tokens import NO_NAMES, Function, Refused, Source, join
 
 _SIZES = {"size_t", "unsigned long", "unsigned long int", "long unsigned int", "uint64_t", "uintptr_t"}
@@ -68,19 +69,4 @@ def runner(name: str, given: list[Parameter]) -> str:
     values = "".join(
         f", ((const struct usm_arg_{name}_{i} *)usm_a[{i}])->{p.name}" for i, p in enumerate(given)
     )
-    return f"""\
-static int usm_run_{name}(const void *const *usm_a, const __SIZE_TYPE__ *usm_g, const __SIZE_TYPE__ *usm_l,
-                   const __SIZE_TYPE__ *usm_lo, const __SIZE_TYPE__ *usm_hi)
-{{
-    __SIZE_TYPE__ usm_k, usm_j, usm_row;
-    (void)usm_a;
-    (void)usm_l;
-    for (usm_k = usm_lo[2]; usm_k < usm_hi[2]; usm_k++) {{
-        for (usm_j = usm_lo[1]; usm_j < usm_hi[1]; usm_j++) {{
-            usm_row = (usm_k * usm_g[1] + usm_j) * usm_g[0];
-            {name}(usm_row + usm_lo[0], usm_row + usm_hi[0]{values});
-        }}
-    }}
-    return 0;
-}}
-"""
+    return fill("plain", name=name, values=values)

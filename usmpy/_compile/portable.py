@@ -328,7 +328,7 @@ def translate(text: str, name: str) -> str:
     body, kernels, waiting = program(source)
     tail = table((kernel, runner(source, kernel, function, waiting)) for kernel, function in kernels)
     ours = '# 1 "<usmpy>" 3\n'
-    return f"{ours}{prelude(source)}{loops.PROMISE}# 1 {c_string(name)}\n{body}\n{ours}{tail}"
+    return f"{ours}{prelude(source)}{loops.PARTS['promise']}# 1 {c_string(name)}\n{body}\n{ours}{tail}"
 
 
 def for_messages(text: str) -> str:

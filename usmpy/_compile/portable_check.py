@@ -1,4 +1,4 @@
-"""Whether a program is in the portable language, for drivers that take all of OpenCL C.
+"""Portable programs for drivers that take all of OpenCL C: the check, and the text that they get.
 
 A program that only such drivers build is refused, so that a portable program runs on every backend. The check
 reads the preprocessed tokens; the driver reports all other errors.
@@ -6,20 +6,48 @@ reads the preprocessed tokens; the driver reports all other errors.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._core import Device
+
+# What a device without the aspect does not define.
+_OF_ASPECTS = {
+    "fp16": "cl_khr_fp16 __opencl_c_fp16",
+    "fp64": "cl_khr_fp64 __opencl_c_fp64",
+    "atomic64": "cl_khr_int64_base_atomics cl_khr_int64_extended_atomics",
+}
+# The names that the host's constants have for what a driver has itself.
+NUMBERS = """\
+#define usm_inff() INFINITY
+#define usm_inf() ((double)INFINITY)
+#define usm_nanf() NAN
+"""
+
+
+def preprocessed(source: str, options: str, lacking: str = "") -> str:
+    """The text of a program. lacking: macros that the device does not define. Raises Refused, ValueError."""
+    from . import build_options
+    from .portable_constants import constants
+    from .preprocessor import Wishes, preprocess
+
+    wishes = Wishes(build_options.read(options, build_options.DRIVER))
+    undefined = "".join(f"#undef {name}\n" for name in lacking.split())
+    return preprocess(source.removeprefix("\ufeff"), constants() + undefined, wishes)
+
+
+def lacking(device: Device) -> str:
+    return " ".join(names for aspect, names in _OF_ASPECTS.items() if aspect not in device.aspects)
+
 
 def check(source: str, options: str, backend: str) -> None:
     """Raises BuildError if the program has something that the portable language does not have."""
     from ..errors import _build_error
-    from . import build_options
-    from .portable_constants import constants
     from .portable_words import check as check_words
-    from .preprocessor import NAME, Wishes, preprocess
+    from .preprocessor import NAME
     from .tokens import Refused, Source
 
-    source = source.removeprefix("\ufeff")
     try:
-        wishes = Wishes(build_options.read(options, build_options.DRIVER))
-        text = preprocess(source, constants(), wishes)
+        text = preprocessed(source, options)
     except (Refused, ValueError):
         return
     try:

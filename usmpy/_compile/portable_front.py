@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .included import files
+from .included import files, own_parts
 from .portable_words import C_FUNCTION, no_bool
 
 # Functions of reals, by their number of arguments. Where all are integers, they become double.
@@ -108,36 +108,9 @@ for _which in ("global", "local"):
     _id, _size = f"get_{_which}_id", f"get_{_which}_size"
     _LATER[f"get_{_which}_linear_id"] = f"() (({_id}(2) * {_size}(1) + {_id}(1)) * {_size}(0) + {_id}(0))"
 NAMES = frozenset([*COUNT, *_WORDS, *_LATER, "as_char", "as_uchar"])
-
-_COMMON = """\
-#ifdef cl_khr_fp16
-#define USM_HALF(x) half : (x),
-#define USM_IS_HALF(x) USM_IS(x, half)
-#else
-#define USM_HALF(x)
-#define USM_IS_HALF(x) 0
-#endif
-#if defined(cl_khr_fp64) || defined(__opencl_c_fp64)
-#define USM_REAL(x) __typeof__(_Generic((x) + 0, float : 0.0f, USM_HALF(x) default : (double)0))
-#define USM_IS_DOUBLE(x) USM_IS(x, double)
-#else
-#define USM_IS_DOUBLE(x) 0
-#define USM_REAL(x) __typeof__(_Generic((x) + 0, USM_HALF(x) default : 0.0f))
-#endif
-"""
-# Of the host, too. USM_ONE: the type of x if all have it; else that of the sum, as for bool, which is int.
-SAME = """\
-#define USM_SAME(x, y) __builtin_types_compatible_p(__typeof__(x), __typeof__(y))
-#define USM_IS(x, type) USM_SAME(((void)0, x), type)
-#define USM_ONE(same, x, sum) __typeof__(__builtin_choose_expr((same) > USM_SAME(x, bool), x, sum))
-"""
-
-
-NEXT_HALF = """({ union { half usm_f; short usm_i; } usm_a = { (half)usm_x }, usm_b = { (half)usm_y }; \
-half usm_f = usm_a.usm_f, usm_g = usm_b.usm_f; \
-usm_a.usm_i = usm_f != usm_f ? usm_a.usm_i : usm_f == usm_g || usm_g != usm_g ? usm_b.usm_i : \
-usm_f == 0 ? usm_b.usm_i & (short)0x8000 | 1 : usm_a.usm_i + ((usm_f < usm_g) == (usm_f > 0) ? 1 : -1); \
-usm_a.usm_f; })"""
+_PARTS = own_parts("portable_front.h")
+SAME = _PARTS["same"]
+NEXT_HALF, _MAD_SAT = (" ".join(_PARTS[name].split()) for name in ("nextafter of half", "mad_sat"))
 
 
 def _checked(test: str, name: str, message: str) -> str:
@@ -221,15 +194,6 @@ def definition(name: str, body: str) -> str:
     return f"#define {name}({', '.join(parameters)}) ({{ {given} {typedef}{values} {body}; }})\n"
 
 
-# Intel's mad_sat is wrong for int, uint and long.
-_MAD_SAT = """_Generic(usm_x, int : convert_int_sat((long)usm_x * usm_y + usm_z), \
-uint : convert_uint_sat((ulong)usm_x * usm_y + usm_z), long : ({ \
-ulong usm_l = (ulong)usm_x * (ulong)usm_y, usm_s = usm_l + (ulong)usm_z; \
-long usm_h = mul_hi((long)usm_x, (long)usm_y) + (usm_s < usm_l) - (usm_z < 0); \
-usm_h == (long)usm_s >> 63 ? (long)usm_s : usm_h < 0 ? LONG_MIN : LONG_MAX; }), \
-default : usm_mad_sat(usm_x, usm_y, usm_z))"""
-
-
 _LETTERS = ("usm_x", "usm_y", "usm_z")
 # atom_xchg takes no float.
 _SWAPS = "".join(
@@ -243,26 +207,12 @@ _SWAPS = "".join(
 )
 
 
-# Atomics of OpenCL C 2 by those of OpenCL C 1, which all drivers have; the orders are fences around them.
-_FENCE = """\
-#define USM_ORDER(order, ...) (order)
-#if defined(__opencl_c_atomic_order_seq_cst) && defined(__opencl_c_atomic_scope_device) || \\
-    defined(__OPENCL_C_VERSION__) && __OPENCL_C_VERSION__ >= 200 && __OPENCL_C_VERSION__ < 300
-__attribute__((overloadable)) void usm_fence(void)
-{
-    const int all = CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE;
-    atomic_work_item_fence(all, memory_order_seq_cst, memory_scope_device);
-}
-#else
-__attribute__((overloadable)) void usm_fence(void) { mem_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE); }
-#endif
-"""
 _STEPS = {"add": "o + v", "sub": "o - v", "min": "v < o ? v : o", "max": "o < v ? v : o"}
 
 
 def _support(names: Iterable[str]) -> str:
     """The functions that the macros of these names call, for all types and spaces."""
-    lines = [_FENCE]
+    lines = [_PARTS["fence"]]
     steps = {name.removeprefix("fetch_") for name in map(operation, names) if name.startswith("fetch_")}
     same_bits = {"float": "int", "double": "long"}
     for type in ("int", "uint", "long", "ulong", *same_bits):
@@ -384,7 +334,7 @@ def front(source: str, options: str) -> str:
         given = re.findall(r"-[DU]\s*(\w+)", options)
         own = [f"#undef {name}\n" for name in sorted(functions | others.difference(given))]
         own += [f"#define {name} usm_own_{name}\n" for name in sorted(functions)]
-    common = [_COMMON, SAME, *map(_macro, macros)] if macros else []
+    common = [_PARTS["common"], SAME, *map(_macro, macros)] if macros else []
     if not ORDERED_ATOMICS.keys().isdisjoint(macros) or "atomic_work_item_fence" in macros:
         common.insert(2, _support(name for name in macros if name in ORDERED_ATOMICS))
     return "".join([*common, *own, "#line 1\n"]) if macros or own else ""

@@ -255,27 +255,6 @@ class _Phases:
         return text
 
 
-def _items(kernel: Kernel) -> str:
-    promise = "USM_PROMISE" if kernel.promise else ""
-    return f"""\
-#undef USM_ITEMS
-#undef USM_ITEMS_END
-#define USM_ITEMS \\
-    for (size_t usm_l2 = 0, usm_row = 0; usm_l2 < usm_n2; usm_l2++) \\
-    for (size_t usm_l1 = 0; usm_l1 < usm_n1; usm_l1++, usm_row += usm_n0) {{ \\
-        int usm_start = (int)usm_row - usm_b; \\
-        {promise} \\
-        for (int usm_i = usm_b; usm_i < usm_e; usm_i++) {{ \\
-            const int usm_li = usm_start + usm_i; \\
-            const struct usm_item usm_item = {{ \\
-                (size_t)usm_i, usm_w1 * usm_ln1 + usm_l1, usm_w2 * usm_ln2 + usm_l2, \\
-                (size_t)(usm_i - usm_b), usm_l1, usm_l2, usm_w0, usm_w1, usm_w2, \\
-                usm_gn0, usm_gn1, usm_gn2, usm_ln0, usm_ln1, usm_ln2, (void *)0 }}; \\
-            (void)usm_li, (void)usm_item;
-#define USM_ITEMS_END }} }}
-"""
-
-
 def runner(source: Source, function: Function, kernel: Kernel, waiting: set[str]) -> str:
     """The function that runs a box of groups; with fibers if the kernel is unsuitable for loops."""
     words = set(source.text[function.body : function.end])
@@ -297,46 +276,17 @@ def runner(source: Source, function: Function, kernel: Kernel, waiting: set[str]
         f"    __auto_type {p.name} = usm_v{i};\n    (void){p.name};\n"
         for i, p in enumerate(kernel.parameters)
     )
-    return f"""\
-{fibers.runner(kernel, "usm_far_" + kernel.name)}
-{_items(kernel)}\
-{loops.head(kernel, "usm_next_argument")}\
-{types}\
-    if (usm_gn0 > 0x7fffffff || usm_ln0 * usm_ln1 * usm_ln2 > 0xffffff) {{
-        __builtin_free(usm_memory);
-        return usm_far_{kernel.name}(usm_a, usm_g, usm_l, usm_lo, usm_hi);
-    }}
-    const size_t usm_n = usm_ln0 * usm_ln1 * usm_ln2;
-    char *usm_places = __builtin_malloc(64{sizes});
-    if (!usm_places) {{
-        __builtin_free(usm_memory);
-        return 1;
-    }}
-    char *usm_next = usm_places + (-(size_t)usm_places & 63);
-{places}\
-    (void)usm_next;
-    {phases.hoisted}
-    for (size_t usm_w2 = usm_lo[2]; usm_w2 < usm_hi[2]; usm_w2++)
-    for (size_t usm_w1 = usm_lo[1]; usm_w1 < usm_hi[1]; usm_w1++)
-    for (size_t usm_w0 = usm_lo[0]; usm_w0 < usm_hi[0]; usm_w0++) {{
-        size_t usm_n0 = usm_gn0 - usm_w0 * usm_ln0, usm_n1 = usm_gn1 - usm_w1 * usm_ln1;
-        size_t usm_n2 = usm_gn2 - usm_w2 * usm_ln2;
-        usm_n0 = usm_n0 < usm_ln0 ? usm_n0 : usm_ln0;
-        usm_n1 = usm_n1 < usm_ln1 ? usm_n1 : usm_ln1;
-        usm_n2 = usm_n2 < usm_ln2 ? usm_n2 : usm_ln2;
-        const int usm_b = (int)(usm_w0 * usm_ln0), usm_e = usm_b + (int)usm_n0;
-        int usm_taken = 0;
-        if (usm_b < 0) {{
-            __builtin_unreachable();
-        }}
-        (void)usm_taken;
-        {"__builtin_memset(usm_kept0, 0, usm_n);" if phases.returns else ""}
-        {{
-{names}{body}
-        }}
-    }}
-    __builtin_free(usm_places);
-    __builtin_free(usm_memory);
-    return 0;
-}}
-"""
+    return loops.fill(
+        "phases",
+        far=fibers.runner(kernel, "usm_far_" + kernel.name),
+        promise="USM_PROMISE" if kernel.promise else "",
+        head=loops.head(kernel, "usm_next_argument"),
+        types=types,
+        name=kernel.name,
+        sizes=sizes,
+        places=places,
+        hoisted=phases.hoisted,
+        cleared="__builtin_memset(usm_kept0, 0, usm_n);" if phases.returns else "",
+        names=names,
+        body=body,
+    )
