@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 from . import build_options
@@ -84,11 +85,19 @@ def preprocess(source: str, constants: str, options: Wishes) -> str:
     version = (
         f"#define __OPENCL_VERSION__ {options.version}\n#define __OPENCL_C_VERSION__ {options.version}\n"
     )
-    preprocessor.run(constants + version, "<usmpy>")
+    preprocessor.macros = dict(_macros(constants + version))
     for option, value in options.defined:
         preprocessor.define(value) if option == "-D" else preprocessor.undefine(value)
     before = "".join(f'#include "{file}"\n' for file in options.included)
     return (preprocessor.run(before, NAME) if before else "") + preprocessor.run(source, NAME)
+
+
+@cache
+def _macros(constants: str) -> dict[str, _Macro]:
+    """What a text of definitions defines. It is read once: that takes longer than to read a short program."""
+    preprocessor = Preprocessor()
+    preprocessor.run(constants, "<usmpy>")
+    return preprocessor.macros
 
 
 class Preprocessor:
@@ -97,7 +106,7 @@ class Preprocessor:
     def __init__(self, folders: Iterable[str] = ()) -> None:
         self.folders = list(folders)
         self.files: list[str] = []
-        self._macros: dict[str, _Macro] = {}
+        self.macros: dict[str, _Macro] = {}
         self._once: set[str] = set()
         self._pushed: dict[str, list[dict[str, _Macro]]] = {}
         self._out: list[str] = []
@@ -112,7 +121,7 @@ class Preprocessor:
         self._define(f"{head} {value if equals else '1'}", 0)
 
     def undefine(self, name: str) -> None:
-        self._macros.pop(name.strip(), None)
+        self.macros.pop(name.strip(), None)
 
     def run(self, text: str, name: str) -> str:
         """The preprocessed text. Raises Refused."""
@@ -205,7 +214,7 @@ class Preprocessor:
         name = rest.strip().split(" ")[0]
         if not name:
             raise self._refuse(line, f"#{word} without a name")
-        return (name in self._macros) == word.endswith("ifdef")
+        return (name in self.macros) == word.endswith("ifdef")
 
     def _directive(self, word: str, rest: str, line: int, height: int) -> bool:
         """Handles any other directive; whether it wrote its own newlines."""
@@ -233,10 +242,10 @@ class Preprocessor:
         elif found := re.fullmatch(r'\s*(push|pop)_macro\s*\(\s*"(\w+)"\s*\)\s*', rest * (word == "pragma")):
             pushed = self._pushed.setdefault(found[2], [])
             if found[1] == "push":
-                pushed.append({name: macro for name, macro in self._macros.items() if name == found[2]})
+                pushed.append({name: macro for name, macro in self.macros.items() if name == found[2]})
             elif pushed:
                 self.undefine(found[2])
-                self._macros.update(pushed.pop())
+                self.macros.update(pushed.pop())
         elif word == "pragma":
             self._out.append(f"#pragma{rest}" + "\n" * height)
             return True
@@ -261,7 +270,7 @@ class Preprocessor:
                 parameters.append(named or "__VA_ARGS__")
                 variadic = True
         body = _trim(_tokens(rest[match.end() :], line))
-        self._macros[match[1]] = _Macro(parameters, variadic, body)
+        self.macros[match[1]] = _Macro(parameters, variadic, body)
 
     @staticmethod
     def _text(tokens: list[_Token]) -> str:
@@ -301,7 +310,7 @@ class Preprocessor:
             if token.text == "__FILE__":
                 out.append(token._replace(kind="string", text=self._quoted()))
                 continue
-            macro = self._macros.get(token.text)
+            macro = self.macros.get(token.text)
             if macro is None:
                 out.append(token)
                 continue
@@ -469,7 +478,7 @@ class Preprocessor:
 
     def _evaluate(self, text: str, line: int) -> int:
         def known(match: re.Match[str]) -> str:
-            return "1" if (match[1] or match[2]) in self._macros else "0"
+            return "1" if (match[1] or match[2]) in self.macros else "0"
 
         text = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", known, text)
         tokens = [token for token in self.expand(_tokens(text, line)) if token.kind != "blank"]
