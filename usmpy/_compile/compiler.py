@@ -107,8 +107,8 @@ def _identify_processor() -> str:
 
 
 # What translates programs for the host; a change of one of them makes new keys.
-MODULES = ["build_options", "compiler", "entry", "entry.h", "host", "included", "parser", "plain_c"]
-MODULES += ["portable", "portable_builtins", "portable_builtins.h", "portable_constants"]
+MODULES = ["build_options", "compiler", "conditions", "entry", "entry.h", "host", "included", "parser"]
+MODULES += ["plain_c", "portable", "portable_builtins", "portable_builtins.h", "portable_constants"]
 MODULES += ["portable_constants.h", "portable_fibers", "portable_fibers.c", "portable_front"]
 MODULES += ["portable_front.h", "portable_loops", "portable_phases", "portable_refusals"]
 MODULES += ["portable_runners.c", "portable_words", "tokens"]

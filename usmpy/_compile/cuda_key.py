@@ -5,7 +5,7 @@ from __future__ import annotations
 from .included import may_include, state_of
 
 # What translates programs for CUDA; a change of one of them makes new keys.
-MODULES = ["build_options", "cuda", "cuda_prelude", "cuda_prelude.cuh", "included", "parser"]
+MODULES = ["build_options", "conditions", "cuda", "cuda_prelude", "cuda_prelude.cuh", "included", "parser"]
 MODULES += ["portable", "portable_builtins", "portable_builtins.h", "portable_constants"]
 MODULES += ["portable_constants.h", "portable_front", "portable_front.h", "portable_refusals"]
 MODULES += ["portable_words", "preprocessor", "tokens"]

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable
 
 # What checks programs for drivers and writes the text in front of them; a change of one makes new keys.
-MODULES = ["build_options", "included", "parser", "portable_check", "portable_constants"]
+MODULES = ["build_options", "conditions", "included", "parser", "portable_check", "portable_constants"]
 MODULES += ["portable_constants.h", "portable_front", "portable_front.h", "portable_refusals"]
 MODULES += ["portable_words", "preprocessor", "tokens"]
 
 # A backslash at the end of a line, as GCC takes it: blanks may follow. The trigraph is one in ISO C.
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\v\f\0]*\r?\n")
-_INCLUDE = re.compile(r'(?:#|%:)\s*include(?:_next)?\b\s*(?:"([^"\n]+)"|<([^>\n]+)>)?')
+_INCLUDE = re.compile(r'(?:#|%:)\s*(?:include(?:_next)?|import)\b\s*(?:"([^"\n]+)"|<([^>\n]+)>)?')
 
 
 def may_include(source: str, options: str = "") -> bool:

@@ -103,7 +103,7 @@ def parameter(source: Source, first: int, last: int) -> Parameter:
 
 def number(source: Source, first: int, last: int) -> int:
     """The value of a constant expression of integers. Raises ValueError for any other."""
-    from .preprocessor import Expression
+    from .conditions import Expression
 
     if any(token.kind == "name" for token in source.tokens[first:last]):
         raise ValueError

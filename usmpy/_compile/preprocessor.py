@@ -12,15 +12,19 @@ from functools import cache
 from typing import NamedTuple
 
 from . import build_options
+from .conditions import Expression
 from .tokens import DIGRAPHS, TOKEN, Refused
 
 _JOINED, _INSIDE = "\x01", "\x02"  # for a newline after a backslash; for one in a comment
+_APART = "\x03"  # for a blank that nobody wrote, which # ignores
 _SPLICE = re.compile(r"\\[ \t\f\v\0]*\n")  # blanks may follow the backslash, as GCC and clang have it
 _COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)
 _DIRECTIVE = re.compile(r"[ \t\f\v]*(?:#|%:)[ \t]*(\w*)(.*)", re.S)
 NAME = "<source>"
 _DEEPEST = 60  # of files in files, and of macros in arguments of macros
 _MOST_TOKENS = 250_000  # that macros may expand to
+_OPTIONAL = "__VA_OPT__"
+_OMITTED = "no arguments for ..."  # among arguments
 _NO_NAMES: frozenset[str] = frozenset()
 
 
@@ -66,6 +70,16 @@ def _trim(tokens: list[_Token]) -> list[_Token]:
     return tokens[first:last]
 
 
+def _last(tokens: list[_Token], first: int) -> int:
+    """Where the parenthesis closes that opens at first, or behind blanks; another token if none opens; -1."""
+    depth = 0
+    for i in range(first, len(tokens)):
+        depth += (tokens[i].text == "(") - (tokens[i].text == ")")
+        if not depth and tokens[i].kind != "blank":
+            return i
+    return -1
+
+
 class Wishes:
     """The options that matter here."""
 
@@ -106,6 +120,7 @@ class Preprocessor:
     def __init__(self, folders: Iterable[str] = ()) -> None:
         self.folders = list(folders)
         self.files: list[str] = []
+        self._following: list[str] = []  # folders behind that of the file, for #include_next
         self.macros: dict[str, _Macro] = {}
         self._once: set[str] = set()
         self._pushed: dict[str, list[dict[str, _Macro]]] = {}
@@ -113,6 +128,7 @@ class Preprocessor:
         self._file = ""
         self._depth = 0
         self._nested = 0  # in arguments of macros
+        self._in_condition = False
         self._expanded = 0  # tokens
 
     def define(self, text: str) -> None:
@@ -222,8 +238,8 @@ class Preprocessor:
             self._define(rest, line)
         elif word == "undef":
             self.undefine(rest)
-        elif word == "include":
-            self._include(rest, line)
+        elif word in ("include", "include_next", "import"):
+            self._include(word, rest, line)
             self._mark(line + height)
             return True
         elif word == "error":
@@ -269,12 +285,29 @@ class Preprocessor:
                 named = parameters.pop()[:-3].strip()
                 parameters.append(named or "__VA_ARGS__")
                 variadic = True
+        if match[1] == "defined":
+            raise self._refuse(line, "defined: not a name for a macro", "defined")
         body = _trim(_tokens(rest[match.end() :], line))
+        body = self._with_options(body, line) if variadic else body
         self.macros[match[1]] = _Macro(parameters, variadic, body)
+
+    def _with_options(self, body: list[_Token], line: int) -> list[_Token]:
+        """A variadic macro's body, with each __VA_OPT__(...) as one token, which acts as a parameter does."""
+        found, i = [], 0
+        while i < len(body):
+            last = _last(body, i + 1) if body[i].text == _OPTIONAL else i
+            text = self._text(body[i : last + 1])
+            if last < i or text.count(_OPTIONAL) > 1 or (last > i and body[last].text != ")"):
+                raise self._refuse(
+                    line, f"{_OPTIONAL} takes a text in parentheses, without another one", _OPTIONAL
+                )
+            found.append(body[i]._replace(text=text))
+            i = last + 1
+        return found
 
     @staticmethod
     def _text(tokens: list[_Token]) -> str:
-        return "".join(token.text for token in tokens)
+        return "".join(" " if token.text == _APART else token.text for token in tokens)
 
     def expand(self, tokens: list[_Token]) -> list[_Token]:
         self._nested += 1
@@ -289,7 +322,14 @@ class Preprocessor:
         """The tokens that replace a use of the macro, the last one first."""
         if self._nested > _DEEPEST:
             raise self._refuse(name.line, f"macros nest more than {_DEEPEST} deep", name.text)
-        expanded = {parameter: self.expand(argument) for parameter, argument in given.items()}
+        expanded: dict[str, list[_Token]] = {}  # arguments that are used without # and ##
+        for token in macro.body if macro.variadic else ():
+            if token.text.startswith(_OPTIONAL):
+                chosen: list[_Token] = []
+                if _trim(self.expand(given[(macro.parameters or [""])[-1]])):
+                    part = macro._replace(body=_trim(_tokens(token.text.partition("(")[2][:-1], name.line)))
+                    chosen = _trim(self._substitute(part, given, expanded, hidden, name.line))
+                given[token.text] = expanded[token.text] = chosen
         tokens = self._substitute(macro, given, expanded, hidden, name.line)
         self._expanded += len(tokens) + 1
         if self._expanded > _MOST_TOKENS:
@@ -306,6 +346,9 @@ class Preprocessor:
                 continue
             if token.text == "__LINE__":
                 out.append(token._replace(kind="number", text=str(token.line)))
+                continue
+            if token.text == "defined" and self._in_condition and self._nested == 1:
+                out.append(self._defined(waiting, token.line))
                 continue
             if token.text == "__FILE__":
                 out.append(token._replace(kind="string", text=self._quoted()))
@@ -333,7 +376,7 @@ class Preprocessor:
     @staticmethod
     def _apart(tokens: list[_Token]) -> list[_Token]:
         """The tokens in reverse, between blanks, so that they do not join with their neighbours."""
-        blank = _Token("blank", " ", 0, _NO_NAMES)
+        blank = _Token("blank", _APART, 0, _NO_NAMES)
         return [blank, *tokens[::-1], blank]
 
     def _arguments(
@@ -365,13 +408,15 @@ class Preprocessor:
         arguments = [_trim(argument) for argument in arguments]
         if not n and arguments == [[]]:
             arguments = []
+        omitted = macro.variadic and (len(arguments) == n - 1 or arguments == [[]])
         if macro.variadic and len(arguments) == n - 1:
             arguments.append([])
         if len(arguments) != n:
             raise self._refuse(
                 name.line, f"{name.text} takes {n} arguments, {len(arguments)} were given", name.text
             )
-        return dict(zip(macro.parameters, arguments, strict=True)), newlines
+        given = dict(zip(macro.parameters, arguments, strict=True))
+        return given | ({_OMITTED: []} if omitted else {}), newlines
 
     def _substitute(
         self,
@@ -391,15 +436,15 @@ class Preprocessor:
             if token.text == "#" and macro.parameters is not None and following < len(body):
                 name = body[following].text
                 if name in given and not self._is_paste(body, i):
-                    text = " ".join(self._text(given[name]).split())
-                    text = text.replace("\\", "\\\\").replace('"', '\\"')
-                    out.append(_Token("string", f'"{text}"', line, _NO_NAMES))
+                    out.append(_Token("string", self._quoted_text(given[name]), line, _NO_NAMES))
                     i = following + 1
                     continue
             if self._is_paste(body, i):
                 i = self._paste(body, i + 2, given, macro, out, line)
                 continue
             if token.text in given:
+                if not pasted and token.text not in expanded:
+                    expanded[token.text] = self.expand(given[token.text])
                 out += given[token.text] if pasted else self._apart(expanded[token.text][::-1])
                 if pasted and not given[token.text]:
                     out.append(_Token("blank", "", line, _NO_NAMES))  # an empty operand of ##
@@ -407,6 +452,20 @@ class Preprocessor:
                 out.append(token)
             i += 1
         return [token._replace(line=line, hidden=token.hidden | hidden) for token in out]
+
+    @staticmethod
+    def _quoted_text(tokens: list[_Token]) -> str:
+        pieces: list[str] = []
+        for token in tokens:
+            if token.kind == "blank":
+                pieces += [" "] * (token.text != _APART and pieces[-1:] not in ([], [" "]))
+            elif token.kind in ("string", "char"):
+                pieces.append(token.text.replace("\\", "\\\\").replace('"', '\\"'))
+            else:
+                pieces.append(token.text)
+        text = "".join(pieces)
+        backslashes = len(text) - len(text.rstrip("\\"))
+        return f'"{text[: len(text) - backslashes % 2]}"'  # the last one would take the quotation mark
 
     @staticmethod
     def _is_paste(body: list[_Token], i: int) -> bool:
@@ -430,36 +489,40 @@ class Preprocessor:
         while out and out[-1].kind == "blank" and out[-1].text != "":
             out.pop()
         if out and out[-1].text == "," and macro.variadic and body[i].text == (macro.parameters or [""])[-1]:
-            if right:
-                out += right
-            else:
+            if _OMITTED in given:
                 out.pop()
+            out += right
             return i + 1
         left = out.pop().text if out else ""
         text = left + (right[0].text if right else "")
-        out += _tokens(text, line) if text else [_Token("blank", "", line, _NO_NAMES)]
-        out += right[1:]
+        joined = _tokens(text, line) if text else [_Token("blank", "", line, _NO_NAMES)]
+        if len(joined) > 1 and text != "##":
+            raise self._refuse(line, f"{text}: ## does not make one token of this")
+        out += joined + right[1:]
         return i + 1
 
     # Files.
 
-    def _include(self, rest: str, line: int) -> None:
+    def _include(self, word: str, rest: str, line: int) -> None:
         words = rest.strip()
         if words[:1] not in ('"', "<"):
             words = self._text(self.expand(_tokens(rest, line))).strip()
         match = re.fullmatch(r'"([^"]+)"|<([^>]+)>', words)
         if match is None:
-            raise self._refuse(line, "#include takes a file's name")
+            raise self._refuse(line, f"#{word} takes a file's name")
         name = match[1] or match[2]
         own = os.path.dirname(self._file) if os.path.isfile(self._file) else ""
         folders = [own, *self.folders] if match[1] else self.folders
-        for folder in folders:
-            path = os.path.join(folder, name)
-            if os.path.isfile(path):
-                break
-        else:
+        if word == "include_next" and self._depth:
+            folders = self._following
+        places = ((os.path.join(folder, name), folders[i:]) for i, folder in enumerate(folders, 1))
+        path, following = next((one for one in places if os.path.isfile(one[0])), ("", []))
+        if not path:
             raise self._refuse(line, f"{name}: No such file", name)
-        if path in self._once:
+        is_known = path in self._once or (word == "import" and path in self.files)
+        if word == "import":
+            self._once.add(path)
+        if is_known:
             return
         if self._depth == _DEEPEST:
             raise self._refuse(line, f"{name}: files include each other more than {_DEEPEST} deep", name)
@@ -470,149 +533,33 @@ class Preprocessor:
                 text = file.read()
         except OSError as error:
             raise self._refuse(line, f"{name}: {error.strerror}", name) from None
+        outer, self._following = self._following, following
         self._depth += 1
         self._process(text, path)
         self._depth -= 1
+        self._following = outer
 
     # Conditions.
 
     def _evaluate(self, text: str, line: int) -> int:
-        def known(match: re.Match[str]) -> str:
-            return "1" if (match[1] or match[2]) in self.macros else "0"
-
-        text = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", known, text)
-        tokens = [token for token in self.expand(_tokens(text, line)) if token.kind != "blank"]
-        reader = Expression([token.text for token in tokens])
+        self._in_condition = True
         try:
-            return reader.read()
+            tokens = self.expand(_tokens(text, line))
+        finally:
+            self._in_condition = False
+        try:
+            return Expression([token.text for token in tokens if token.kind != "blank"]).read()
         except ValueError as error:
             shown = text if len(text) < 80 else f"{text[:76]}..."
             raise self._refuse(line, f"#if{shown}: {error}") from None
 
-
-# Binary operators by precedence, and unary ones.
-_SIGNS = [("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"),
-          ("+", "-"), ("*", "/", "%")]  # fmt: skip
-_BINDS = {sign: level for level, signs in enumerate(_SIGNS, 1) for sign in signs}
-_IN_FRONT = ("!", "-", "+", "~")
-_CHARACTER = re.compile(
-    r"""(?:u8|[uUL])?'((?:[^'\\\n]|\\(?:[0-7]{1,3}|x[0-9a-fA-F]+|u[0-9a-fA-F]{4}|[^0-7xu]))+)'"""
-)
-_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|[xu]([0-9a-fA-F]+)|(.))|(.)", re.S)
-_ESCAPED = {"a": 7, "b": 8, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
-
-
-def _character(word: str) -> int:
-    """The value of 'a'; of several characters, as GCC has it."""
-    match = _CHARACTER.fullmatch(word)
-    if match is None:
-        raise ValueError(f"{word} is no character")
-    value = 0
-    for octal, hexadecimal, escaped, plain in _ESCAPE.findall(match[1]):
-        code = int(octal, 8) if octal else int(hexadecimal, 16) if hexadecimal else -1
-        if code < 0:
-            code = ord(plain) if plain else _ESCAPED.get(escaped, ord(escaped))
-        value = (value << 8 | code) & 0xFFFFFFFF
-    return value
-
-
-def _apply(sign: str, a: int, b: int) -> int:
-    if sign in ("/", "%"):
-        if b == 0:
-            return 0  # in an operand that && or || does not evaluate
-        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        return quotient if sign == "/" else a - b * quotient
-    results = {
-        "||": lambda: int(bool(a or b)), "&&": lambda: int(bool(a and b)), "|": lambda: a | b,
-        "^": lambda: a ^ b, "&": lambda: a & b, "==": lambda: int(a == b), "!=": lambda: int(a != b),
-        "<": lambda: int(a < b), ">": lambda: int(a > b), "<=": lambda: int(a <= b),
-        ">=": lambda: int(a >= b), "<<": lambda: a << (b & 63), ">>": lambda: a >> (b & 63),
-        "+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b,
-    }  # fmt: skip
-    return results[sign]()
-
-
-class Expression:
-    """The condition of an #if, with integers of 64 bits. Explicit stacks: a condition may nest deeply."""
-
-    def __init__(self, words: list[str]) -> None:
-        self.words = words
-        self.values: list[int] = []
-        self.signs: list[str] = []  # "u-" is a minus in front of a value; ":" is a whole a ? b : c
-
-    def read(self) -> int:
-        value_wanted = True
-        for word in self.words:
-            value_wanted = self._before_value(word) if value_wanted else self._behind_value(word)
-        if value_wanted:
-            raise ValueError("it ends early")
-        self._reduce(0)
-        if self.signs:
-            raise ValueError("')' is missing" if self.signs[-1] == "(" else "':' is missing")
-        return self.values[0]
-
-    def _before_value(self, word: str) -> bool:
-        """Takes a word where a value is expected; whether the value is still missing."""
-        if word == "(":
-            self.signs.append(word)
-            return True
-        if word in _IN_FRONT:
-            self.signs.append("u" + word)
-            return True
-        self.values.append(self._value(word))
-        return False
-
-    def _behind_value(self, word: str) -> bool:
-        if word in _BINDS:
-            self._reduce(_BINDS[word])
-            self.signs.append(word)
-            return True
-        self._reduce(1 if word == "?" else 0)
-        opened = self.signs[-1] if self.signs else ""
-        if word == "?":
-            self.signs.append(word)
-            return True
-        if word == ":" and opened == "?":
-            self.signs[-1] = word
-            return True
-        if word == ")" and opened == "(":
-            self.signs.pop()
-            return False
-        raise ValueError("')' is missing" if opened == "(" else f"'{word}' is not expected")
-
-    def _reduce(self, binds: int) -> None:
-        """Applies the signs that bind as tightly or more tightly."""
-        while self.signs:
-            sign = self.signs[-1]
-            if sign in ("(", "?") or (sign in _BINDS and _BINDS[sign] < binds) or (sign == ":" and binds > 0):
-                return
-            self.signs.pop()
-            last = self.values.pop()
-            if sign == ":":
-                yes = self.values.pop()
-                self.values.append(yes if self.values.pop() else last)
-            elif sign in _BINDS:
-                self.values.append(self._wrap(_apply(sign, self.values.pop(), last)))
-            else:
-                self.values.append({"u!": int(not last), "u-": -last, "u+": last, "u~": ~last}[sign])
-
-    @staticmethod
-    def _wrap(value: int) -> int:
-        return value if -(1 << 64) < value < 1 << 64 else value & 0xFFFFFFFFFFFFFFFF
-
-    @staticmethod
-    def _value(word: str) -> int:
-        if "'" in word and not word[:1].isdigit():
-            return _character(word)
-        if word[:1].isdigit():
-            digits = word.rstrip("uUlL").replace("'", "")
-            octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
-            try:
-                return int(digits, 8 if octal else 0)
-            except ValueError:
-                raise ValueError(f"{word[:20]} is no integer") from None
-        if word == "true":
-            return 1
-        if word[:1].isalpha() or word[:1] == "_":
-            return 0  # an undefined name
-        raise ValueError(f"'{word}' is not expected")
+    def _defined(self, waiting: list[_Token], line: int) -> _Token:
+        """1 if the name behind `defined` is that of a macro. Takes it from the end of `waiting`."""
+        words: list[str] = []
+        while waiting and len(words) < (3 if words[:1] == ["("] else 1):
+            token = waiting.pop()
+            words += [token.text] * (token.kind != "blank")
+        name = words[1] if len(words) == 3 and words[2] == ")" else "".join(words)
+        if not re.fullmatch(r"[^\W\d]\w*", name):
+            raise self._refuse(line, "defined takes the name of a macro", "defined")
+        return _Token("number", str(int(name in self.macros)), line, _NO_NAMES)
