@@ -132,8 +132,12 @@ template <> struct usm_pair_of<half, float> { typedef float type; };
 template <> struct usm_pair_of<float, half> { typedef float type; };
 template <> struct usm_pair_of<half, double> { typedef double type; };
 template <> struct usm_pair_of<double, half> { typedef double type; };
+/* In C, enumerators are integers. */
+template <class A, bool = __is_enum(A)> struct usm_plain_of { typedef A type; };
+template <class A> struct usm_plain_of<A, true> { typedef decltype(+A()) type; };
+template <class A> using usm_plain = typename usm_plain_of<A>::type;
 template <class A, class B = A, class C = A> struct usm_common {
-    typedef typename usm_pair_of<typename usm_pair_of<A, B>::type, C>::type type;
+    typedef typename usm_pair_of<typename usm_pair_of<usm_plain<A>, usm_plain<B>>::type, usm_plain<C>>::type type;
 };
 template <class A, class B = A, class C = A> using usm_real =
     typename usm_to_real<typename usm_common<A, B, C>::type>::type;
@@ -292,7 +296,7 @@ template <class A, class B, class C> USM_F typename usm_common<A, B, C>::type cl
 }
 template <class A, class B, class C> USM_F typename usm_common<A>::type select(A x, B y, C z)
 {
-    static_assert(usm_is_same<A, B>::value, "select: the first two arguments have one type; write a cast");
+    static_assert(usm_is_same<usm_plain<A>, usm_plain<B>>::value, "select: the first two arguments have one type; write a cast");
     USM_INTEGER(select, C);
     return (z | 0) ? y : x;
 }

@@ -67,9 +67,12 @@ def _exact(names: Iterable[str]) -> str:
         other = "usm_bits_of<X>" if name == "upsample" else "X"
         test += "".join(f" && usm_is_same<{v.upper()}, {other}>::value" for v in letters[1:])
         lines.append(
-            f"template <{', '.join(f'class {v.upper()}' for v in letters)}> USM_F auto {name}"
-            f"(X x{''.join(f', {v.upper()} {v}' for v in letters[1:])}) "
-            f'{{ static_assert({test}, "{name}: {exactly(name)}"); if constexpr ({test}) '
+            f"template <{', '.join(f'class {v.upper()}_' for v in letters)}> USM_F auto {name}"
+            f"({', '.join(f'{v.upper()}_ {v}_' for v in letters)}) {{ "
+            + "".join(
+                f"typedef usm_plain<{v.upper()}_> {v.upper()}; {v.upper()} {v} = {v}_; " for v in letters
+            )
+            + f'static_assert({test}, "{name}: {exactly(name)}"); if constexpr ({test}) '
             f"{{ return usm_{name}({', '.join(letters)}); }} "
             "else { return x; } }\n"
         )
@@ -145,7 +148,7 @@ def _atomic(name: str, result: str, more: str, body: str) -> str:
             test += " && usm_is_same<Y, X>::value"
             continue
         given += f", {v.upper()} {v}"
-        one = f"usm_is_any<{v.upper()}, bool, char, uchar, short, ushort, int, uint, long, ulong>"
+        one = f"usm_is_any<usm_plain<{v.upper()}>, bool, char, uchar, short, ushort, int, uint, long, ulong>"
         if "float" in EXACT[name]:
             one += f" || usm_is_same<{v.upper()}, X>::value && usm_is_real<X>::value"
         test += f" && ({one})"
