@@ -512,3 +512,19 @@ program(
     [np.zeros(3, "f4")],
     [np.full(3, 14.0)],
 )
+program(
+    "names in the body of a loop that hide its counter",
+    """
+    kernel void f(global int *x)
+    {
+        int i = get_global_id(0), sum = 0;
+        for (int i = 0, j = 5; i < 3; i++) { float k = 1, i = 2; sum += i + k + j; }
+        for (int i = 0; i < 3; i++) for (int j = 0; j < 2; j++) { int i = 10, j = 20; sum += i + j; }
+        x[i] = sum + i;
+    }
+    """,
+    (3,),
+    None,
+    [np.zeros(3, "i4")],
+    [np.arange(3) + 3 * 8 + 6 * 30],
+)

@@ -110,6 +110,20 @@ def _compound_literals(source: Source) -> None:
                 source.replace(k, "")
 
 
+def _hiding_bodies(source: Source) -> None:
+    """Writes for (int i = 0; ...) { int i; } with more braces, as C has it: C++ has one scope for both."""
+    for node in source.tree.nodes if source.tree else ():
+        if node.kind == "for" and node.inner[3].kind == "block":
+            body = node.inner[3]
+            counters, inside = (
+                {source.text[one.name] for part in parts for one in part.declares if one.name >= 0}
+                for parts in (node.inner[:1], body.inner)
+            )
+            if counters & inside:
+                source.prefix(body.first, "{ ")
+                source.suffix(body.last - 1, " }")
+
+
 def _shown(name: str) -> str:
     return name.removeprefix(_OURS)
 
@@ -153,6 +167,7 @@ def translate(text: str) -> str:
     source = Source(_in_cpp(text))
     source.tree = parse(source)
     _compound_literals(source)
+    _hiding_bodies(source)
     names = {token.text for token in source.tokens if token.kind == "name"}
     body, kernels, _ = portable.program(source, CUDA)
     entries = "".join(_entry(kernel, kernel.groups) for kernel, _ in kernels)
