@@ -13,11 +13,13 @@ For an NVIDIA GPU, set USMPY_CUDA_LIBRARY=libcuda.so.1. The phases:
     exchanges  arrays go to another library and back, without a copy
     queues     queues are made, used once, and dropped while their work is pending
     events     fills of a small array, with a wait now and then
+    kernels    random programs, whose results have the same bits on all devices that build them
 
-The numbers of the last three are split between the devices. If a thread makes no progress for --hang
-seconds, the stacks of all threads are printed and the process ends. The last line is JSON with the figures.
-The status is 1 if an operation failed, if live objects or descriptors were left behind, or if resident
-memory grew by more than --slack MiB between the second and the last quarter of a phase.
+The numbers of exchanges, queues and events are split between the devices. If a thread makes no progress for
+--hang seconds, the stacks of all threads are printed and the process ends. The last line is JSON with the
+figures. The status is 1 if an operation failed, if kernels differ, if live objects or descriptors were left
+behind, or if resident memory grew by more than --slack MiB between the second and the last quarter of a
+phase.
 """
 
 from __future__ import annotations
@@ -40,9 +42,11 @@ import threading
 import time
 from collections.abc import Callable
 
-sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1])]
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE / "portable"), str(HERE.parent)]
 
 import cuda_drivers  # noqa: E402, F401 (builds the driver in software)
+import drawn  # noqa: E402
 import hang  # noqa: E402
 import level_zero_drivers  # noqa: E402, F401 (the same)
 import numpy as np  # noqa: E402
@@ -70,6 +74,7 @@ def arguments():
     parser.add_argument("--exchanges", type=int, default=1_000_000, help="(default: %(default)s)")
     parser.add_argument("--queues", type=int, default=100_000, help="(default: %(default)s)")
     parser.add_argument("--events", type=int, default=10_000_000, help="(default: %(default)s)")
+    parser.add_argument("--kernels", type=int, default=1000, help="(default: %(default)s)")
     parser.add_argument("--hang", type=float, default=200, help="seconds (default: %(default)s)")
     parser.add_argument("--slack", type=float, default=32, help="MiB (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the random operations (default: %(default)s)")
@@ -435,6 +440,26 @@ def events(watch, place, n):
     assert x.tolist() == [7] * 8
 
 
+def kernels(watch, places, n, seed):
+    """Messages about kernels whose results differ between devices. A fifth of the programs have barriers."""
+    devices = [place.device for place in places if place.kernel is not None and place.device.has_fp64]
+    wrong = []
+    for first in range(seed, seed + n, 10):
+        seeds = range(first, min(first + 10, seed + n))
+        results = {}
+        for device in devices:
+            try:
+                results[str(device)] = drawn.run(seeds, device, barriers=first // 10 % 5 == 0)
+            except usmpy.BuildError as error:
+                wrong.append(f"kernels {seeds} do not build on {device}: {str(error)[:500]}")
+            watch.beat()
+        for k, of_seed in enumerate(seeds):
+            rows = {name: result[k] for name, result in results.items()}
+            if any((row != next(iter(rows.values()))).any() for row in rows.values()):
+                wrong.append(f"kernel {of_seed} differs: {rows}")
+    return wrong
+
+
 def grown(samples):
     """Bytes by which resident memory grew: the median of the last quarter against that of the second."""
     sizes = [sample[2] for sample in samples]
@@ -544,6 +569,8 @@ def main() -> int:
         if n:
             run = counted(work, n)
             phase(name, run, lambda run=run: run(10))
+    watch.phase = "kernels"  # whose memory is that of the drivers' compilers
+    wrong += kernels(watch, places, asked.kernels, 10 * asked.seed)
     watch.ends.set()
     watch.thread.join()
     watch.sample()
