@@ -124,6 +124,7 @@ OUTSIDE = {
         "@static int t(int n, int a[n]) { return a[0]; }",
         "@static int t(int n, int (*a)[n + 1]) { return 1; }",
     ],
+    "no register variables": ["@static int t(register int n) { return n; }"],
 }
 INSIDE = {
     "size of an array": [
@@ -152,6 +153,12 @@ INSIDE = {
         "@static constant int t[2] = { 1, 2 };",
         "{\n@    static local int t;\n}",
     ],
+    "no register variables": [
+        "@register int t = 1;",
+        "for (int k = 0; k < 2; k++) {\n@int register t = 1; }",
+    ],
+    "no auto variables": ["@auto int t = 1;", "@const auto float t = 1, u = 2;"],
+    "no extern variables": ["@extern int t;"],
     "function in a function": ["@int t(int a) { return a; }", "if (n) {\n@    int t(void) { return n; }\n}"],
     "pointer made of an integer": [
         "@global int *t = (global int *)n;",

@@ -20,6 +20,7 @@ _FUNCTION = "a function pointer; call functions by their names, and choose betwe
 _HALF = "a type of OpenCL C, which cannot be the name of a variable; give it another name"
 _STRING = "a string literal is for printf and 'constant char *'; write constant, or an array: char s[] = ..."
 _STATIC = "a static variable; write 'constant' for a table, and pass an array to the kernel for what changes"
+_STORAGE = frozenset(["register", "auto", "extern"])
 _FILE = "a variable outside of functions is in constant memory; write 'constant', or pass it to the kernel"
 
 
@@ -53,6 +54,8 @@ class Refusals:
             is_constant = star == "*constant" if star else CONSTANT & one.words
             if (one.kind == "file" and not is_constant) or (one.kind == "block" and "static" in one.words):
                 yield at, name + (_FILE if one.kind == "file" else _STATIC)
+            if one.kind in ("block", "parameter") and (lacking := one.words & _STORAGE):
+                yield at, f"{name}OpenCL C has no {min(lacking)} variables; leave the word out"
             if not all(map(self.is_constant, one.bounds)):
                 yield at, name + "the size of an array is a constant; write a number or a macro (-DN=64)"
         for node in self.tree.nodes:
