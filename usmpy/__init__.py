@@ -214,6 +214,7 @@ from .errors import (
     BuildError,
     DeviceNotFound,
     ExecutionPlacementError,
+    KernelError,
     UsmError,
 )
 from .selectors import get_devices, select_default_device, select_device_with_aspects
@@ -240,6 +241,7 @@ __all__ = [
     "ExecutionPlacementError",
     "IPCHandle",
     "Kernel",
+    "KernelError",
     "LocalMemory",
     "MemoryConnection",
     "NdRange",

@@ -1472,6 +1472,10 @@ class Program(_Immutable):
         driver's own binary (on CUDA a cubin or fatbin).
     options : str, optional
         Options of the compiler, as a shell takes them, such as ``"-D N=4"``.
+    check : bool, optional
+        Whether kernels look at each index, integer division and barrier: a launch's event then ends with
+        `KernelError` for the first that is wrong, on every backend. For the portable language. Default:
+        whether ``USMPY_CHECK=1`` is in the environment.
 
     Raises
     ------
@@ -1513,11 +1517,14 @@ class Program(_Immutable):
         device: _Placement = None,
         language: _Language = "portable",
         options: str = "",
+        check: builtins.bool | None = None,
     ) -> Self: ...
     language: Final[str]
     """The language of the source."""
     options: Final[str]
     """The compiler's options."""
+    check: Final[builtins.bool]
+    """Whether its kernels are checked."""
     @property
     def device(self) -> Device:
         """The Device that the program was built for."""
@@ -1534,7 +1541,7 @@ class Program(_Immutable):
         Raises
         ------
         UsmError
-            The backend has no such form.
+            The backend has no such form, or the program is checked.
         """
     def __getitem__(self, key: str, /) -> Kernel: ...
     def __getattr__(self, name: str, /) -> Kernel: ...

@@ -75,13 +75,15 @@ def reduce_array(array: USMArray, protocol: int) -> tuple[Any, ...]:
     return make_array, (*arguments, flags.writable, protocol >= 5)
 
 
-def make_program(source: str | bytes, place: str, language: _Language, options: str) -> Program:
-    return Program(source, device=find_device(place), language=language, options=options)
+def make_program(
+    source: str | bytes, place: str, language: _Language, options: str, check: bool = False
+) -> Program:
+    return Program(source, device=find_device(place), language=language, options=options, check=check)
 
 
 def reduce_program(program: Program, source: str | bytes) -> tuple[Any, ...]:
     place = program.device.filter_string
-    return make_program, (source, place, program.language, program.options)
+    return make_program, (source, place, program.language, program.options, program.check)
 
 
 def make_kernel(program: Program, name: str, parameters: tuple[str, ...] | None) -> Kernel:

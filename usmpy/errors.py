@@ -13,6 +13,7 @@ __all__ = [
     "BuildError",
     "DeviceNotFound",
     "ExecutionPlacementError",
+    "KernelError",
     "UsmError",
 ]
 
@@ -126,6 +127,81 @@ def _build_error(message: str, log: str | None, backend: str, where: str = "") -
         message if log is None or log in message else log if log.startswith(message) else f"{message}\n{log}"
     )
     return BuildError(f"the program does not build{where}: {text}", backend=backend, log=log)
+
+
+class KernelError(UsmError):
+    """A work-item of a checked kernel did what it may not (`Program` with ``check=True``).
+
+    `Event.wait` raises it. Of a launch, the first failure is told.
+
+    Parameters
+    ----------
+    *args, backend, code, name
+        As in `UsmError`.
+    kernel : str
+        The kernel's name; also an attribute, as all that follow.
+    reason : {"index", "division", "barrier"}
+        An index outside of its array, an integer that is divided by zero, or a barrier that other work-items
+        of the group do not reach.
+    argument : str, optional
+        The argument of the kernel, or the array in the source, that the index is outside of; None for a
+        pointer that was loaded from memory.
+    index : int, optional
+        The index, in elements from the array's beginning.
+    axis : int, optional
+        The dimension of an array in the source; 0 for an argument.
+    extent : int, optional
+        The number of elements that there are; None if the array is unknown.
+    work_item : tuple of int
+        The global id, of as many numbers as the range has.
+    filename : str
+        ``"<source>"``, or the file that was included, or that ``#line`` names.
+    lineno : int
+        The line in it.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> queue = usmpy.Queue("host")
+    >>> source = "kernel void f(global int *x) { x[get_global_id(0) + 1] = 1; }"
+    >>> program = usmpy.Program(source, device=queue, check=True)
+    >>> try:
+    ...     program.f[3](usmpy.zeros(3, dtype="int32", device=queue)).wait()
+    ... except usmpy.KernelError as error:
+    ...     print(error, error.index, sep="; ")
+    f, line 1 of <source>: index 3 is outside of x, which has 3 elements, in work-item (2,); 3
+    """
+
+    kernel: str
+    reason: str
+    argument: str | None
+    index: int | None
+    axis: int | None
+    extent: int | None
+    work_item: tuple[int, ...]
+    filename: str
+    lineno: int
+
+    def __init__(
+        self,
+        *args: object,
+        kernel: str = "",
+        reason: str = "",
+        argument: str | None = None,
+        index: int | None = None,
+        axis: int | None = None,
+        extent: int | None = None,
+        work_item: tuple[int, ...] = (),
+        filename: str = "",
+        lineno: int = 0,
+        backend: str | None = None,
+        code: int = 0,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(*args, backend=backend, code=code, name=name)
+        self.kernel, self.reason, self.argument = kernel, reason, argument
+        self.index, self.axis, self.extent = index, axis, extent
+        self.work_item, self.filename, self.lineno = work_item, filename, lineno
 
 
 class ExecutionPlacementError(Exception):

@@ -11,7 +11,7 @@ import os
 
 from ..errors import _build_error
 from . import cache
-from .included import may_include, state_of
+from .included import may_include, own_state
 
 TRIED = ("$CC", "cc", "gcc", "clang")
 
@@ -106,14 +106,6 @@ def _identify_processor() -> str:
     return _processor
 
 
-# What translates programs for the host; a change of one of them makes new keys.
-MODULES = ["build_options", "compiler", "conditions", "entry", "entry.h", "host", "included", "parser"]
-MODULES += ["plain_c", "portable", "portable_builtins", "portable_builtins.h", "portable_constants"]
-MODULES += ["portable_constants.h", "portable_fibers", "portable_fibers.c", "portable_front"]
-MODULES += ["portable_front.h", "portable_loops", "portable_phases", "portable_refusals"]
-MODULES += ["portable_runners.c", "portable_words", "tokens"]
-
-
 def _state(files: list[str]) -> str | None:
     """A text that changes if one of the files does; None if one is missing."""
     lines = []
@@ -126,7 +118,9 @@ def _state(files: list[str]) -> str | None:
     return "\n".join(lines)
 
 
-def build(source: str, language: str, options: str = "", *, name: str = "<source>") -> str:
+def build(
+    source: str, language: str, options: str = "", check: bool = False, *, name: str = "<source>"
+) -> str:
     """The path of a shared object that exports usmpy_kernels, which was checked by this call.
 
     Raises CompileError if the source is wrong, CompilerMissing if there is no compiler, and
@@ -137,8 +131,8 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
     source = source.removeprefix("\ufeff")  # a byte order mark
     (source + options + name).encode()  # UnicodeEncodeError, as on devices of drivers
     compiler = find_compiler()
-    parts = [language, name, source, options, compiler.identity]
-    parts += [_identify_processor(), state_of(MODULES).decode()]
+    parts = [language, "checked" * check, name, source, options, compiler.identity]
+    parts += [_identify_processor(), own_state()]
     includes = may_include(source, options)
     if includes:
         paths = [os.environ.get(variable, "") for variable in ("CPATH", "C_INCLUDE_PATH")]
@@ -157,7 +151,7 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
             return path
     from . import host
 
-    data, files = host.compile(compiler, source, language, options, name)
+    data, files = host.compile(compiler, source, language, options, name, check)
     if includes:
         state = _state(files)
         if state is not None:
@@ -166,11 +160,11 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
     return cache.store(key, ".so", data)
 
 
-def program(source: str, language: str, options: str) -> str:
+def program(source: str, language: str, options: str, check: bool) -> str:
     """build() for Program: raises BuildError with the full log."""
     where = " for the host device"
     try:
-        return build(source, language, options)
+        return build(source, language, options, check)
     except CompileError as error:
         message, log = error.message, error.log
         where = "" if isinstance(error, LanguageError) else where

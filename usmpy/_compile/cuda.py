@@ -17,12 +17,12 @@ import struct
 import sys
 
 from ..errors import BuildError, _build_error
-from . import build_options, portable
+from . import build_options, portable, portable_checked
 from .cuda_prelude import FACTS
 from .cuda_prelude import text as prelude
 from .entry import Kernel, c_string
 from .included import contents
-from .parser import RECORDS, parse
+from .parser import RECORDS, TYPEOF, is_type_word, parse
 from .portable_constants import constants
 from .preprocessor import NAME, Wishes, preprocess
 from .tokens import Refused, Source
@@ -124,6 +124,34 @@ def _hiding_bodies(source: Source) -> None:
                 source.suffix(body.last - 1, " }")
 
 
+def _typeof(source: Source) -> None:
+    """Writes typeof, which NVRTC does not have, with decltype."""
+    for i in (i for i, text in enumerate(source.text) if text in TYPEOF and source.text[i + 1] == "("):
+        first, last = i + 2, source.match[i + 1]
+        named = source.tree.names.get(first) if source.tree else None
+        if is_type_word(source.text[first]) or (named is not None and named.kind == "typedef"):
+            source.replace(i, "usm_the<")
+            source.replace(i + 1, "")
+            source.replace(last, ">")
+        else:
+            source.replace(i, "usm_typeof<decltype(")
+            source.suffix(last, ")>")
+
+
+def _statement_expressions(source: Source) -> None:
+    """Writes ({ int a = x; a + 1; }) as a call of a lambda, since NVRTC has no such expressions."""
+    nodes = source.tree.nodes if source.tree else []
+    returns = [node.first for node in nodes if node.kind in ("return", "goto", "break", "continue")]
+    for node in nodes:
+        if node.kind != "statements" or any(node.first < at < node.last for at in returns):
+            continue
+        source.replace(node.first, "([&] ")
+        last = node.inner[0].inner[-1:]
+        if last and last[0].kind == "expression":
+            source.prefix(last[0].first, "return ")
+        source.prefix(node.last - 1, "()")
+
+
 def _shown(name: str) -> str:
     return name.removeprefix(_OURS)
 
@@ -168,6 +196,8 @@ def translate(text: str) -> str:
     source.tree = parse(source)
     _compound_literals(source)
     _hiding_bodies(source)
+    _statement_expressions(source)
+    _typeof(source)
     names = {token.text for token in source.tokens if token.kind == "name"}
     body, kernels, _ = portable.program(source, CUDA)
     entries = "".join(_entry(kernel, kernel.groups) for kernel, _ in kernels)
@@ -179,11 +209,11 @@ def translate(text: str) -> str:
     )
 
 
-def _portable_source(source: str, options: _Options) -> tuple[str, list[str]]:
+def _portable_source(source: str, options: _Options, check: bool) -> tuple[str, list[str]]:
     try:
         text = preprocess(source, constants("#define USMPY_CUDA 1\n"), options)
         contracts = re.search(r"^\s*#\s*pragma\s+OPENCL\s+FP_CONTRACT\s+ON\b", text, re.M)
-        translated = translate(text)
+        translated = translate(portable_checked.rewrite(text, portable_checked.CUDA) if check else text)
     except Refused as error:
         raise _refused(error, source) from None
     others = options.others
@@ -295,11 +325,14 @@ def _cuda_source(source: str, options: _Options) -> tuple[str, list[str]]:
     return source + _facts(source), [*([] if standard else [_STANDARD]), *flags, *options.others]
 
 
-def prepare(source: str, language: str, options: str) -> tuple[str, str]:
+def prepare(source: str, language: str, options: str, check: bool = False) -> tuple[str, str]:
     """(text for the compiler, its options, one a line). Raises BuildError if the source is wrong."""
     source = source.removeprefix("\ufeff")
     read = _Options(options)
-    text, flags = (_portable_source if language == "portable" else _cuda_source)(source, read)
+    if language == "portable":
+        text, flags = _portable_source(source, read, check)
+    else:
+        text, flags = _cuda_source(source, read)
     return text, "\n".join(flag.replace("\n", " ") for flag in flags)
 
 

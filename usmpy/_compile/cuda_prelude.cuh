@@ -17,6 +17,14 @@ struct usm_item { size_t n0, n1, n2; };
 #define USM_SHIFT(x, sign, n) ((x) sign ((n) & ((int)(8 * sizeof(+(x))) - 1)))
 #define USM_SHIFT_ONCE(x, sign, n) \
     [](auto usm_s, auto usm_n) { return usm_s sign (usm_n & ((int)(8 * sizeof(usm_s)) - 1)); }(+(x), n)
+#define __auto_type auto
+template <class T> using usm_the = T;
+template <class T> struct usm_referred { typedef T type; };
+template <class T> struct usm_referred<T &> { typedef T type; };
+template <class T> using usm_typeof = typename usm_referred<T>::type;
+/* Of checked programs. */
+#define usm_ck_wait(flags, line) (barrier(flags), 0)
+template <class T> T usm_ck_rvalue(T);
 // --- facts
 template <class T> struct usm_number<const T> : usm_number<T> {};
 template <class T> struct usm_number<volatile T> : usm_number<T> {};

@@ -35,7 +35,7 @@ def _rounding(driver: str, device: Device, language: str, options: str) -> str:
     return _ROUNDED.get(driver, "") if has and asked else ""
 
 
-def key(driver: str, device: Device, source: str, language: str, options: str) -> str:
+def key(driver: str, device: Device, source: str, language: str, options: str, check: bool) -> str:
     """The key of a kept build: all that the result depends on."""
     more = b""
     if driver == "cuda" and language != "ptx":
@@ -50,7 +50,7 @@ def key(driver: str, device: Device, source: str, language: str, options: str) -
         from . import included
 
         more = included.identify(source, options)
-    place = (device.backend, device.name, device.vendor, device.driver_version)
+    place = (device.backend, device.name, device.vendor, device.driver_version, "checked" * check)
     return cache.key(*place, _rounding(driver, device, language, options), options, language, source, more)
 
 
@@ -65,14 +65,14 @@ def keep_builtin(binary: bytes, *parts: bytes | str) -> None:
 
 
 def prepare(
-    driver: str, device: Device, source: str, language: str, options: str
+    driver: str, device: Device, source: str, language: str, options: str, check: bool
 ) -> tuple[str, str | bytes, str]:
     """The language, the program and the options that the driver gets; for the host, the path of a library.
 
     Raises BuildError if the source is wrong, BackendUnavailable if a translator is missing.
     """
     try:
-        return _translate(driver, device, source, language, options)
+        return _translate(driver, device, source, language, options, check)
     except BuildError as error:
         from .kernel_hints import explain
 
@@ -81,23 +81,24 @@ def prepare(
 
 
 def _translate(
-    driver: str, device: Device, source: str, language: str, options: str
+    driver: str, device: Device, source: str, language: str, options: str, checked: bool
 ) -> tuple[str, str | bytes, str]:
     if driver == "c":
         from . import compiler
 
-        return driver, compiler.program(source, language, options), ""
+        return driver, compiler.program(source, language, options, checked), ""
     if driver == "cuda" and language != "ptx":
         from . import cuda
 
-        return language, *cuda.prepare(source, language, options)
+        return language, *cuda.prepare(source, language, options, checked)
     if language == "portable":
         # OpenCL C has more features. Those that other backends refuse are refused here, too.
-        from .portable_check import check
+        from .portable_check import check, rewritten
         from .portable_front import front
 
         check(source, options, device.backend)
-        source = front(source, options) + source.removeprefix("\ufeff")
+        source = rewritten(source, options, device) if checked else source.removeprefix("\ufeff")
+        source = front(source, options) + source
     if driver == "spirv":
         from . import spirv
 

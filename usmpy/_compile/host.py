@@ -178,7 +178,9 @@ def _compile(
     return data, output, frames
 
 
-def _build_portable(compiler: Compiler, options: _Options, source: str, name: str) -> tuple[bytes, str]:
+def _build_portable(
+    compiler: Compiler, options: _Options, source: str, name: str, check: bool
+) -> tuple[bytes, str]:
     from . import portable
     from .portable_constants import CONSTANTS
 
@@ -189,7 +191,7 @@ def _build_portable(compiler: Compiler, options: _Options, source: str, name: st
     text = _preprocess(compiler, options, _IS_GCC + constants, source, name)
     is_gcc, text = "\nusm_gcc\n" in text, text.replace("\nusm_gcc\n", "\n\n", 1)
     try:
-        translated = portable.translate(text, name)
+        translated = portable.translate(_checked(text) if check else text, name)
     except portable.Refused as error:
         raise _refused(error, source, name) from None
     given, macros = options, [o for o in options.compiler if o not in options.preprocessor]
@@ -210,6 +212,12 @@ def _build_portable(compiler: Compiler, options: _Options, source: str, name: st
         data = _compile(compiler, flags, options, room + translated)[0]
         assert data is not None
     return data, text
+
+
+def _checked(text: str) -> str:
+    from .portable_checked import HOST, rewrite
+
+    return rewrite(text, HOST)
 
 
 def _portable_error(
@@ -256,9 +264,12 @@ def _files(text: str, name: str) -> list[str]:
 
 
 def compile(
-    compiler: Compiler, source: str, language: str, options: str, name: str
+    compiler: Compiler, source: str, language: str, options: str, name: str, check: bool
 ) -> tuple[bytes, list[str]]:
     """The shared object, and the files that the preprocessor read."""
     split = _split_options(options)
-    data, text = (_build_portable if language == "portable" else _build_c)(compiler, split, source, name)
+    if language == "portable":
+        data, text = _build_portable(compiler, split, source, name, check)
+    else:
+        data, text = _build_c(compiler, split, source, name)
     return data, _files(text, name)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterable
-
-# What checks programs for drivers and writes the text in front of them; a change of one makes new keys.
-MODULES = ["build_options", "conditions", "included", "parser", "portable_check", "portable_constants"]
-MODULES += ["portable_constants.h", "portable_front", "portable_front.h", "portable_refusals"]
-MODULES += ["portable_words", "preprocessor", "tokens"]
 
 # A backslash at the end of a line, as GCC takes it: blanks may follow. The trigraph is one in ISO C.
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\v\f\0]*\r?\n")
@@ -86,16 +82,12 @@ def own_parts(name: str) -> dict[str, str]:
     return dict(part.split("\n", 1) for part in own_text(name).split("// --- ")[1:])
 
 
-def state_of(modules: list[str]) -> bytes:
-    """The state of our own sources, which change during development without a new release."""
-    parts = []
-    for module in modules:
-        try:
-            status = os.stat(os.path.join(os.path.dirname(__file__), module + ".py" * ("." not in module)))
-        except OSError:
-            continue
-        parts.append(f"{status.st_mtime_ns},{status.st_size}".encode())
-    return b";".join(parts)
+@functools.cache
+def own_state() -> str:
+    """The state of the files of this folder, which change during development without a new release."""
+    with os.scandir(os.path.dirname(__file__)) as entries:
+        states = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
+    return ";".join(f"{name},{state.st_mtime_ns},{state.st_size}" for name, state in sorted(states))
 
 
 def identify(source: str, options: str) -> bytes:
@@ -104,4 +96,4 @@ def identify(source: str, options: str) -> bytes:
     If a file is not found, the key is different each time: the driver may find the file, and it may change.
     """
     parts, missing = files(source, options)
-    return b"\0".join([state_of(MODULES), *parts, os.urandom(16) if missing else b""])
+    return b"\0".join([own_state().encode(), *parts, os.urandom(16) if missing else b""])

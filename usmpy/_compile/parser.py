@@ -55,6 +55,11 @@ _UNARY = 14
 _CLOSES = {"group": ")", "call": ")", "index": "]", "conditional": ":"}
 
 
+def is_type_word(text: str) -> bool:
+    """Whether a type begins with this word, if no variable has its name."""
+    return any(text in words for words in (QUALIFIERS, _TYPES, RECORDS, TYPEOF, _NAMED))
+
+
 class Declared(NamedTuple):
     """A name that is declared, or the type of a cast."""
 

@@ -67,6 +67,7 @@ struct usm_item {
 #define get_local_linear_id() ((usm_item.l2 * usm_item.ln1 + usm_item.l1) * usm_item.ln0 + usm_item.l0)
 #define barrier(...) usm_barrier(usm_item.fibers)
 #define work_group_barrier(...) usm_barrier(usm_item.fibers)
+#define usm_ck_wait(flags, line) usm_barrier_at(usm_item.fibers, (line))
 // --- pick
 static inline size_t usm_pick(uint usm_d, size_t usm_a, size_t usm_b, size_t usm_c, size_t usm_other)
 {

@@ -54,7 +54,7 @@ def _real(name: str, body: str, type: str = "T") -> None:
 # Functions of the index space, which need the hidden parameter.
 _define(*_lines("places"))
 ITEM = frozenset(BUILTINS)
-BARRIERS = frozenset({"barrier", "work_group_barrier"})
+BARRIERS = frozenset({"barrier", "work_group_barrier", "usm_ck_wait"})
 _GROUPS = ["local_id", "group_id", "local_size", "enqueued_local_size", "num_groups", "local_linear_id"]
 GROUPS = BARRIERS.union(f"get_{name}" for name in _GROUPS)
 _define(*_lines("others"))

@@ -39,6 +39,19 @@ def lacking(device: Device) -> str:
     return " ".join(names for aspect, names in _OF_ASPECTS.items() if aspect not in device.aspects)
 
 
+def rewritten(source: str, options: str, device: Device) -> str:
+    """The checked program for a driver. Raises BuildError."""
+    from ..errors import _build_error
+    from .portable_checked import DRIVER, rewrite
+    from .preprocessor import NAME
+    from .tokens import Refused
+
+    try:
+        return NUMBERS + rewrite(preprocessed(source, options, lacking(device)), DRIVER)
+    except Refused as error:
+        raise _build_error(*error.describe(source, NAME), device.backend) from None
+
+
 def check(source: str, options: str, backend: str) -> None:
     """Raises BuildError if the program has something that the portable language does not have."""
     from ..errors import _build_error

@@ -13,7 +13,9 @@ struct usm_fibers {
     void *main;
     void (*run)(void *frame, size_t item, struct usm_fibers *fibers);
     void *frame;
-    uint now, n;
+    uint now, n, ended;
+    /* Of checked programs: the line of the barrier where some wait for the rest; whether one ended instead. */
+    int line, apart;
 };
 extern void *mmap(void *, size_t, int, int, int, long);
 extern int munmap(void *, size_t);
@@ -68,12 +70,26 @@ static inline void usm_barrier(struct usm_fibers *usm_f)
     __asm__ volatile("" ::: "memory");
 }
 
+/* The barrier on that line of a checked program: 1 if another work-item ended, or waits elsewhere. */
+static inline int usm_barrier_at(struct usm_fibers *usm_f, int usm_line)
+{
+    if (!usm_f) {
+        return 0;
+    }
+    int usm_elsewhere = usm_f->ended > 0 || (usm_f->line != 0 && usm_f->line != usm_line);
+    usm_f->line = usm_f->fibers[usm_f->now].next <= usm_f->now ? 0 : usm_line;
+    usm_barrier(usm_f);
+    return usm_elsewhere || usm_f->apart;
+}
+
 static void usm_fiber(void)
 {
     struct usm_fibers *usm_f = usm_now;
     struct usm_fiber *usm_me = &usm_f->fibers[usm_f->now];
     void *usm_never;
     usm_f->run(usm_f->frame, usm_me->item, usm_f);
+    usm_f->ended++;
+    usm_f->apart |= usm_f->line != 0;
     if (usm_me->next == usm_f->now) {
         usm_switch(&usm_never, usm_f->main);
     }
@@ -157,7 +173,8 @@ static void usm_group(struct usm_fibers *usm_f, size_t usm_n)
         usm_fiber_i->before = (uint)(usm_i == 0 ? usm_n - 1 : usm_i - 1);
     }
     struct usm_fibers *usm_outer = usm_now;
-    usm_f->now = 0;
+    usm_f->now = usm_f->ended = 0;
+    usm_f->line = usm_f->apart = 0;
     usm_now = usm_f;
     usm_switch(&usm_f->main, usm_f->fibers[0].sp);
     usm_now = usm_outer;

@@ -41,8 +41,8 @@ COUNT |= {name: 2 if "usm_y" in other else 1 for name, other in _FAST.items()}
 _ORDERED = {"max": 2, "min": 2, "clamp": 3}  # of all types, and of one type narrower than int, too
 # Whose last argument is an integer, or a pointer, which is passed on.
 _WITH_INTEGER = dict.fromkeys(("ldexp", "pown", "rootn"), 2)
-_WITH_POINTER = {**dict.fromkeys(("frexp", "fract", "lgamma_r", "modf", "sincos"), 2), "remquo": 3}
-COUNT |= _ORDERED | _WITH_INTEGER | _WITH_POINTER | {"rotate": 2, "select": 3}
+WITH_POINTER = {**dict.fromkeys(("frexp", "fract", "lgamma_r", "modf", "sincos"), 2), "remquo": 3}
+COUNT |= _ORDERED | _WITH_INTEGER | WITH_POINTER | {"rotate": 2, "select": 3}
 # Whose arguments have one type, and which it may be.
 _INTEGERS = "char uchar short ushort int uint long ulong"
 EXACT: dict[str, str] = {}
@@ -158,13 +158,13 @@ def definition(name: str, body: str) -> str:
     letters = "xyz"[: COUNT[name]]
     last = f"usm_{letters[-1]}"
     with_integer = name in _WITH_INTEGER or name in ("rotate", "select")
-    alike = letters[:-1] if with_integer or name in _WITH_POINTER else letters
+    alike = letters[:-1] if with_integer or name in WITH_POINTER else letters
     given = " ".join(f"__auto_type usm_{v}_ = ({v});" for v in letters)
     total = " + ".join(f"usm_{v}_" for v in alike)
     type, values = f"USM_REAL({total})", " ".join(f"usm_t usm_{v} = usm_{v}_;" for v in alike)
     if name in _ORDERED:
         type = f"USM_ONE({' & '.join(f'USM_SAME(usm_x_, usm_{v}_)' for v in letters[1:])}, usm_x_, {total})"
-    elif name in _WITH_POINTER:
+    elif name in WITH_POINTER:
         is_real = name in ("fract", "modf", "sincos")
         to, what = ("usm_t", "the type of the first one") if is_real else ("int", "int")
         values += f" __auto_type {last} = {last}_;"

@@ -258,7 +258,7 @@ class _Phases:
 def runner(source: Source, function: Function, kernel: Kernel, waiting: set[str]) -> str:
     """The function that runs a box of groups; with fibers if the kernel is unsuitable for loops."""
     words = set(source.text[function.body : function.end])
-    if source.tree is None or words & _OPAQUE or words & (waiting - {kernel.name}):
+    if source.tree is None or "usm_ck_wait" in words or words & _OPAQUE or words & (waiting - {kernel.name}):
         return fibers.runner(kernel)
     try:
         phases = _Phases(source, source.tree, function, kernel)

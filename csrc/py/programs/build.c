@@ -110,9 +110,9 @@ static const char *driver_language(const usmpy_program *self)
 /* Translates the source for the driver, or checks it, and builds the result. 0, or -1 with an exception. */
 static int build_source(usmpy_state *state, usmpy_program *self, PyObject *source)
 {
-    PyObject *prepared = usmpy_call("usmpy._compile.drivers", "prepare", "(sNOOO)", driver_language(self),
+    PyObject *prepared = usmpy_call("usmpy._compile.drivers", "prepare", "(sNOOOi)", driver_language(self),
                                     usmpy_device_wrap(state, usmpy_queue_of(self->queue)->device, NULL),
-                                    source, self->language, self->options);
+                                    source, self->language, self->options, (int)self->check);
     const char *name, *data, *options;
     Py_ssize_t size;
     int status = -1, into = 0;
@@ -282,9 +282,9 @@ static int build_text(usmpy_state *state, usmpy_program *self, PyObject *source)
                         "source and options may not contain a null character, and options are ASCII");
         return -1;
     }
-    PyObject *key =
-        usmpy_call("usmpy._compile.drivers", "key", "(sNOOO)", driver_language(self),
-                   usmpy_device_wrap(state, place->device, NULL), source, self->language, self->options);
+    PyObject *key = usmpy_call("usmpy._compile.drivers", "key", "(sNOOOi)", driver_language(self),
+                               usmpy_device_wrap(state, place->device, NULL), source, self->language,
+                               self->options, (int)self->check);
     if (key == NULL) {
         return -1;
     }

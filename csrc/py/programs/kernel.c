@@ -1,6 +1,6 @@
 /* Kernel: its properties, its parameters in words, and kernels from the addresses of C functions. */
 #include "docstrings.h"
-#include "launch.h"
+#include "program.h"
 
 #include "py/args.h"
 #include "py/errors.h"
@@ -22,6 +22,7 @@ PyObject *usmpy_kernel_wrap(usmpy_state *state, usm_kernel *kernel, PyObject *pr
     }
     self->kernel = kernel;
     self->program = Py_XNewRef(program);
+    self->checked = program != NULL && ((usmpy_program *)program)->check;
     self->owner = Py_XNewRef(owner);
     return (PyObject *)self;
 }

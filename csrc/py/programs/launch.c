@@ -368,10 +368,22 @@ static PyObject *submit(usmpy_state *state, usmpy_kernel *self, const usm_range 
                         is_empty ? 0 : (size_t)taken->n_arrays, depends, keeps, false);
 }
 
-PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_range *range, PyObject *queue,
+PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
                        PyObject *const *objects, Py_ssize_t n, PyObject *depends)
 {
+    return USM_UNLIKELY(((usmpy_kernel *)kernel)->checked)
+               ? usmpy_launch_checked(state, kernel, range, queue, objects, n, depends)
+               : usmpy_launch_with(state, kernel, range, queue, objects, n, depends, NULL);
+}
+
+static const usm_parameter record_parameter = {.kind = USM_PARAMETER_POINTER, .dtype = USM_INT64};
+
+PyObject *usmpy_launch_with(usmpy_state *state, PyObject *kernel_object, const usm_range *range,
+                            PyObject *queue, PyObject *const *objects, Py_ssize_t n, PyObject *depends,
+                            PyObject *record)
+{
     usm_kernel *kernel = ((usmpy_kernel *)kernel_object)->kernel;
+    Py_ssize_t room = n + (record != NULL);
     struct {
         usm_argument arguments[INLINE_ARGUMENTS];
         usm_access accesses[INLINE_ARGUMENTS];
@@ -385,16 +397,16 @@ PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_ra
     if (check_count(kernel, n) < 0) {
         return NULL;
     }
-    if (n > INLINE_ARGUMENTS) {
-        block = PyMem_Malloc((size_t)n * (sizeof(Py_buffer) + sizeof(usm_argument) + sizeof(usm_access) +
-                                          sizeof(usmpy_array *)));
+    if (room > INLINE_ARGUMENTS) {
+        block = PyMem_Malloc((size_t)room * (sizeof(Py_buffer) + sizeof(usm_argument) + sizeof(usm_access) +
+                                             sizeof(usmpy_array *)));
         if (block == NULL) {
             return PyErr_NoMemory();
         }
         taken.views = block;
-        taken.arguments = (usm_argument *)(taken.views + n);
-        taken.accesses = (usm_access *)(taken.arguments + n);
-        taken.arrays = (usmpy_array **)(taken.accesses + n);
+        taken.arguments = (usm_argument *)(taken.views + room);
+        taken.accesses = (usm_access *)(taken.arguments + room);
+        taken.arrays = (usmpy_array **)(taken.accesses + room);
     }
     Py_ssize_t i = 0;
     while (i < n &&
@@ -403,8 +415,9 @@ PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_ra
     }
     if (i < n) {
         add_name(state, kernel, (size_t)i);
-    } else {
-        event = submit(state, (usmpy_kernel *)kernel_object, range, queue, n, depends, &taken);
+    } else if (record == NULL ||
+               usmpy_take_argument(state, &record_parameter, record, &taken.arguments[n], &taken) == 0) {
+        event = submit(state, (usmpy_kernel *)kernel_object, range, queue, room, depends, &taken);
     }
     while (taken.n_views > 0) {
         PyBuffer_Release(&taken.views[--taken.n_views]);

@@ -24,6 +24,7 @@ typedef struct usmpy_kernel {
     PyObject
         *owner; /* of the memory of a function from a pointer, or NULL; each launch keeps it alive, too */
     PyObject *weakrefs;
+    bool checked; /* of a Program with check=True */
 } usmpy_kernel;
 
 /*
@@ -51,6 +52,15 @@ extern PyType_Spec usmpy_bound_spec;
  */
 PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
                        PyObject *const *objects, Py_ssize_t n, PyObject *depends);
+/*
+ * The same; record: where a checked kernel keeps its first failure, a USMArray that follows the arguments, or
+ * NULL.
+ */
+PyObject *usmpy_launch_with(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
+                            PyObject *const *objects, Py_ssize_t n, PyObject *depends, PyObject *record);
+/* A launch of a checked kernel; its event is that of the task that reads the record. */
+PyObject *usmpy_launch_checked(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
+                               PyObject *const *objects, Py_ssize_t n, PyObject *depends);
 /* The same in the queue that the arrays share. The objects of `names`, a tuple, follow the n objects. */
 PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel, const usm_range *range,
                                PyObject *const *objects, Py_ssize_t n, PyObject *names, PyObject *depends);

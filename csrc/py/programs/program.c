@@ -7,15 +7,33 @@
 #include "py/objects/objects.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <structmember.h>
+
+/* Whether the program is checked: as given, else as the environment says. 0, 1, or -1 with an exception. */
+static int parse_check(PyObject *given, int language)
+{
+    const char *wish = getenv("USMPY_CHECK");
+    bool portable = strcmp(usmpy_language_name(language), "portable") == 0;
+    int wanted = portable && wish != NULL && wish[0] != 0 && strcmp(wish, "0") != 0;
+    int check = usmpy_given(given) ? usmpy_bool(given, 0, "Program", "check") : wanted;
+    if (check > 0 && !portable) {
+        PyErr_Format(PyExc_ValueError,
+                     "check is True, and language '%s'; programs of language 'portable' "
+                     "can be checked",
+                     usmpy_language_name(language));
+        return -1;
+    }
+    return check;
+}
 
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const usmpy_signature signature = {
-        "Program", 4, 1, 0, 1, {USMPY_source, USMPY_device, USMPY_language, USMPY_options}};
+        "Program", 5, 1, 0, 1, {USMPY_source, USMPY_device, USMPY_language, USMPY_options, USMPY_check}};
     usmpy_state *state = usmpy_state_of_type(type);
-    PyObject *out[4];
+    PyObject *out[5];
     if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
         return NULL;
     }
@@ -34,8 +52,10 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         self->queue == NULL ? -1 : usmpy_parse_language(out[2], usmpy_queue_of(self->queue)->backend);
     self->language = language < 0 ? NULL : PyUnicode_FromString(usmpy_language_name(language));
     self->source = PyObject_CheckBuffer(out[0]) ? PyBytes_FromObject(out[0]) : Py_NewRef(out[0]);
-    if (self->kernels == NULL || self->options == NULL || self->language == NULL || self->source == NULL ||
-        usmpy_build_program(state, self, language, out[0]) < 0) {
+    int check = language < 0 ? -1 : parse_check(out[4], language);
+    self->check = check > 0;
+    if (check < 0 || self->kernels == NULL || self->options == NULL || self->language == NULL ||
+        self->source == NULL || usmpy_build_program(state, self, language, out[0]) < 0) {
         Py_DECREF(self);
         return NULL;
     }
@@ -118,6 +138,9 @@ static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *miss
     if (status == USM_INDEX) {
         return raise_missing(self, name, missing);
     }
+    if (status == USM_OK && self->check && kernel->n_parameters > 0) {
+        kernel->n_parameters--; /* the record is hidden */
+    }
     PyObject *object = status == USM_OK ? usmpy_kernel_wrap(state, kernel, (PyObject *)self, NULL)
                                         : usmpy_raise(state, status, &error);
     if (self->kernels == NULL) { /* cleared by the garbage collector */
@@ -175,6 +198,10 @@ static PyObject *get_context(PyObject *self, void *Py_UNUSED(unused))
 
 static PyObject *get_binary(PyObject *self, void *Py_UNUSED(unused))
 {
+    if (((usmpy_program *)self)->check) {
+        return PyErr_Format(usmpy_state_of(self)->usm_error,
+                            "a checked program has no binary; build it with check=False");
+    }
     return usmpy_program_bytes(usmpy_state_of(self), (usmpy_program *)self);
 }
 
@@ -237,6 +264,7 @@ static PyGetSetDef program_getset[] = {
 static PyMemberDef program_members[] = {
     {"language", T_OBJECT, offsetof(usmpy_program, language), READONLY, USMPY_DOC_Program_language},
     {"options", T_OBJECT, offsetof(usmpy_program, options), READONLY, USMPY_DOC_Program_options},
+    {"check", T_BOOL, offsetof(usmpy_program, check), READONLY, USMPY_DOC_Program_check},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(usmpy_program, weakrefs), READONLY, NULL},
     {0},
 };

@@ -13,6 +13,7 @@ typedef struct usmpy_program {
     PyObject *source;     /* str or bytes, for pickles */
     PyObject *kernels;    /* dict of the Kernels that were requested */
     PyObject *weakrefs;
+    bool check; /* its kernels take the record of a launch after their parameters (checked.c) */
 } usmpy_program;
 
 /*
