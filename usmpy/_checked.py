@@ -12,22 +12,29 @@ from ._core import Event, Kernel, LocalMemory, Queue, USMArray, asarray
 from .errors import KernelError
 
 _FIRST_NAME, _FIRST_BOUND = 10, 42
+_OF_HELPERS = "usm_p_"  # in front of the names of arguments of ElementwiseKernel and the like
 _REASONS = {1: "index", 2: "division", 3: "barrier"}
 
 
-def _extent(argument: Any) -> int:
-    return argument.nbytes if isinstance(argument, (USMArray, LocalMemory)) else 0
+def _bounds(argument: Any, room: tuple[int, int], name: str | None) -> list[int]:
+    """Where the argument begins and ends, in bytes from its pointer."""
+    of_helper = (name or "").startswith(_OF_HELPERS)
+    if of_helper and isinstance(argument, USMArray) and argument.size == 1:  # the first element of a view
+        return [-room[0], room[1]]
+    return [0, argument.nbytes if isinstance(argument, (USMArray, LocalMemory)) else 0]
 
 
-def record(queue: Queue | None, args: tuple[Any, ...]) -> USMArray | None:
-    """The array for a launch; None if no argument has a queue."""
+def record(
+    kernel: Kernel, queue: Queue | None, args: tuple[Any, ...], rooms: tuple[tuple[int, int], ...]
+) -> USMArray | None:
+    """The array for a launch; None if no argument has a queue. rooms: of the arrays' allocations."""
     if queue is None:
         queue = next((argument.queue for argument in args if isinstance(argument, USMArray)), None)
     if queue is None:
         return None
     words = [0] * _FIRST_BOUND
-    for argument in args:
-        words += [0, _extent(argument)]
+    for argument, room, name in zip(args, rooms, kernel.parameter_names, strict=False):
+        words += _bounds(argument, room, name)
     return asarray(words, dtype="int64", queue=queue)
 
 
@@ -51,6 +58,7 @@ def _read(kernel: Kernel, seen: bytearray, ndim: int, *arrays: USMArray) -> None
     found |= {"work_item": tuple(words[7 : 7 + ndim]), "filename": filename, "backend": kernel.device.backend}
     if kind == 1:
         argument = kernel.parameter_names[at] if at >= 0 else None if at == -2 else name or None
+        argument = argument and argument.removeprefix(_OF_HELPERS)
         found |= {"argument": argument, "index": index, "axis": axis}
         found["extent"] = extent if extent >= 0 else None
     raise KernelError(_message(**found), **found)

@@ -226,3 +226,18 @@ def test_helpers_are_checked_by_the_environment(queue, monkeypatch):
     assert (caught.value.index, caught.value.extent) == (2, 2)
     total = usmpy.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0")
     assert total(x).tolist() == 3
+
+
+def test_programs_that_do_not_build(queue):
+    for source, line, word in (
+        ("kernel void f(global int *x) {\n    x[0] = ;\n}", 2, ""),
+        ("kernel void f(global int *x) {\n    x[0] = y;\n}", 2, "y"),
+        ("kernel void f(global int *x) {\n    x[1.5] = 1;\n}", 2, ""),
+        ("kernel void f(global int *x) {\n    x[0] = sinf(1.0f);\n}", 2, "sinf"),
+        (f"kernel void f(global int *x) {'{' * 130} x[0] = 1; {'}' * 130}", 0, "cannot be checked"),
+    ):
+        with pytest.raises(usmpy.BuildError) as caught:
+            usmpy.Program(source, device=queue, check=True)
+        said = str(caught.value)
+        assert word in said
+        assert not line or any(f"{mark}{line}" in said for mark in (":", "(", "at line ")), said

@@ -428,21 +428,20 @@ class _Writer:
 
 
 _CALLED = "a kernel that another function calls cannot be checked; put what both do into a function"
-_UNREAD = (
-    "the program cannot be checked: it has a syntax error, or a construct that the check does not know; "
-)
-_UNREAD += "build it without check to see which"
+# Behind a program that the parser does not understand: compilers tell first what is wrong with it.
+_UNREAD = """
+# 1 "<usmpy>" 3
+_Static_assert(0, "the program has a construct that cannot be checked; build it without check");
+"""
 
 
 def rewrite(text: str, macros: str) -> str:
     """The checked program, for the text of a preprocessed one. macros: of the backend. Raises Refused."""
     source = Source(text)
     tree = parse(source)
-    if tree is None:
-        raise source.refuse(0, _UNREAD)
     try:
-        body = _Writer(source, tree).write()
+        body = _Writer(source, tree).write() if tree is not None else text + _UNREAD
     except RecursionError:
-        raise source.refuse(0, _UNREAD) from None
+        body = text + _UNREAD
     front = re.sub(r"/\*.*?\*/", "", own_text("portable_checked.h"), flags=re.S)
     return f'# 1 "<usmpy>" 3\n{macros}{front}{body}'
