@@ -134,7 +134,7 @@ def test_what_depends_on_a_launch_that_failed_is_skipped(queue):
     program = usmpy.Program(MANY, device=queue, check=True)
     x, y, other = ints(queue, *range(6)), ints(queue, *range(6)), ints(queue, *range(6))
     gate = threading.Event()
-    held = queue.host_task(gate.wait, x)
+    held = queue.host_task(lambda _: gate.wait(60), x)
     failed, after = program.f[6](x, y, 1), program.f[6](y, other, 0)
     apart = program.f[6](x, other, 0)  # only reads what the first one read
     gate.set()

@@ -247,6 +247,29 @@ def test_products_are_not_contracted_unless_asked_for():
     assert x[4] == np.float32(2.0**-24)
 
 
+@pytest.mark.parametrize("index", ["int", "size_t"])
+@pytest.mark.parametrize("real", ["float", "double"])
+@pytest.mark.parametrize("signs", ["-+", "+-", "--", "++"])
+def test_products_side_by_side_are_not_contracted(index, real, signs):
+    """GCC 12 does so where the products look like those of complex numbers."""
+    first, second = signs
+    source = f"""
+    kernel void f(global const {real} *x, global const {real} *y, global {real} *z)
+    {{
+        {index} i = get_global_id(0) * 2;
+        {real} a = x[i], b = x[i + 1], c = y[i], d = y[i + 1];
+        z[i] = a * c {first} b * d;
+        z[i + 1] = a * d {second} b * c;
+    }}
+    """
+    x, y = np.random.default_rng(1).random((2, 4000)).astype("f4" if real == "float" else "f8")
+    z = np.empty_like(x)
+    build(source).f(2000, x, y, z)
+    a, b, c, d = x[::2], x[1::2], y[::2], y[1::2]
+    assert z[::2].tolist() == (a * c + (b * d if first == "+" else -(b * d))).tolist()
+    assert z[1::2].tolist() == (a * d + (b * c if second == "+" else -(b * c))).tolist()
+
+
 def test_half_precision_rounds_after_each_operation():
     source = """
     #pragma OPENCL EXTENSION cl_khr_fp16 : enable

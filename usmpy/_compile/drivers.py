@@ -113,15 +113,29 @@ def _of_program(log: str, front: int) -> str:
     return number.sub(lambda at: f"<kernel>:{n}" if (n := int(at[1]) - front) > 0 else "<front>", log)
 
 
+def _lines_before(source: str, language: str, options: str, checked: int, device: Device) -> int:
+    """How many lines stand in front of a portable program."""
+    from .portable_check import rewritten
+    from .portable_front import front
+
+    if not checked:
+        return front(source, options).count("\n")
+    text = rewritten(source, options, device)
+    return f"{front(text, options)}{text}".partition('# 1 "<source>"\n')[0].count("\n") + 1
+
+
 def failure(
-    text: str, log: bytes | None, code: int, name: str, device: Device, program: tuple[str, str, str] | None
+    text: str,
+    log: bytes | None,
+    code: int,
+    name: str,
+    device: Device,
+    program: tuple[str, str, str, int] | None,
 ) -> BuildError:
-    """The error of a driver's compiler, with its log, and hints. program: source, language, options."""
+    """The error of a compiler, with its log, and hints. program: source, language, options, check."""
     output = (log or b"").decode("utf-8", "replace")
     if program is not None and program[1] == "portable" and "NVIDIA" in device.vendor:
-        from .portable_front import front
-
-        output = _of_program(output, front(program[0], program[2]).count("\n"))
+        output = _of_program(output, _lines_before(*program, device))
     for aspect, words in _ASPECT_WORDS.items():
         if aspect not in device.aspects and any(word in output for word in words):
             text += f"; the device has no aspect {aspect} (Device.has_{aspect})"
@@ -131,5 +145,5 @@ def failure(
     if program is not None:
         from .kernel_hints import explain
 
-        explain(error, *program[:2])
+        explain(error, program[0], program[1])
     return error

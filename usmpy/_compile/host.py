@@ -19,6 +19,7 @@ _PORTABLE += ["-Werror=incompatible-pointer-types"]
 _MOST_PRIVATE = 4 << 20  # bytes of a frame: threads have stacks of 8 MiB
 # Without traps, GCC puts branches into vectors on every processor. See _compile for what else it does then.
 _GCC = ["-fno-trapping-math"]
+_NO_FMA = ["-mno-fma", "-mno-avx512f"]
 _IS_GCC = "#ifndef __clang__\nusm_gcc\n#endif\n"  # in front of what is preprocessed
 _C = ["-Werror=implicit-function-declaration"]
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,-z,noexecstack"]
@@ -167,8 +168,18 @@ def _compile(
         if dump:  # GCC 12 then takes (float)(int)x for trunc(x), which is another zero for -0.5
             is_known = os.path.isfile(optimized)  # not with -flto
             with open(optimized if is_known else os.devnull, encoding="utf-8", errors="replace") as file:
-                if not is_known or ".TRUNC (" in file.read():
-                    return _compile(compiler, [o for o in given if o not in _GCC], options, text)
+                found = file.read()
+            if not is_known or ".TRUNC (" in found:
+                return _compile(compiler, [o for o in given if o not in _GCC], options, text)
+            # It also contracts a * c - b * d beside a * d + b * c, whatever -ffp-contract says.
+            if (
+                re.search(r"\.VEC_FM(?:ADDSUB|SUBADD) \(", found)
+                and not {*_NO_FMA} & {*flags}
+                and not any(
+                    re.match(r"-ffp-contract=fast|-Ofast|-ffast-math", option) for option in options.compiler
+                )
+            ):
+                return _compile(compiler, [*given, *_NO_FMA], options, text)
         for usage in (entry.path for entry in os.scandir(folder) if entry.name.endswith(".su")):
             with open(usage, encoding="utf-8", errors="replace") as file:
                 frames += [int(line.split("\t")[1]) for line in file]

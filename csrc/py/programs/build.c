@@ -85,7 +85,8 @@ static int build(usmpy_state *state, usmpy_program *self, const usm_program_sour
     Py_END_ALLOW_THREADS
     if (status == USM_BUILD) {
         PyObject *program =
-            text == NULL ? Py_NewRef(Py_None) : PyTuple_Pack(3, text, self->language, self->options);
+            text == NULL ? Py_NewRef(Py_None)
+                         : Py_BuildValue("(OOOi)", text, self->language, self->options, (int)self->check);
         set_exception(usmpy_call("usmpy._compile.drivers", "failure", "(syisNN)", error.text, log, error.code,
                                  error.name, usmpy_device_wrap(state, place->device, NULL), program));
         usm_error_clear(&error);
