@@ -37,6 +37,15 @@ def test_random_kernels_with_barriers(number):
     compare(number, barriers=True)
 
 
+@pytest.mark.parametrize("barriers", [False, True])
+def test_checked_programs_have_the_same_bits(monkeypatch, barriers):
+    some, turns = range(PROGRAM), [usmpy.Device("host"), *(d for d in DRIVERS if drawn.runs(d, barriers))]
+    expected = drawn.run(some, turns[0], barriers)
+    monkeypatch.setenv("USMPY_CHECK", "1")
+    for device in turns:
+        assert (drawn.run(some, device, barriers) == expected).all(), device
+
+
 def test_a_difference_is_found(monkeypatch):
     text = drawn.program(range(2))
     other = text.replace("ulong h = 1;\nint", "ulong h = 2;\nint").replace("h * 31", "h * 33")
