@@ -241,3 +241,30 @@ def test_programs_that_do_not_build(queue):
         said = str(caught.value)
         assert word in said
         assert not line or any(f"{mark}{line}" in said for mark in (":", "(", "at line ")), said
+
+
+def test_kernels_that_are_called(queue):
+    source = """
+    kernel void inner(global int *x, int i);
+    __attribute__((work_group_size_hint(4, 1, 1)))
+    kernel void outer(global int *x, global int *y, int i) { inner(y, i); inner(x, i); }
+    kernel void inner(global int *x, int i)
+    {
+        x[i] = 3;
+    }
+    kernel void last(void) { }
+    kernel void whole(global int *x) { last(); outer(x + 1, x, get_global_id(0)); }
+    """
+    program = usmpy.Program(source, device=queue, check=True)
+    x, y = ints(queue, 1, 2, 3, 4), ints(queue, 1, 2)
+    assert failure(program.inner[1](x, 3)) is None
+    assert failure(program.outer[1](x, y, 1)) is None
+    assert (x.tolist(), y.tolist()) == ([1, 3, 3, 3], [1, 3])
+    assert failure(program.whole[3](x)) is None
+    for launch, argument, index in (
+        (lambda: program.inner[1](y, 2), "x", 2),
+        (lambda: program.outer[1](x, y, 2), "y", 2),
+        (lambda: program.whole[4](x), "x", 4),
+    ):
+        error = failure(launch())
+        assert (error.argument, error.index, error.lineno) == (argument, index, 7)

@@ -20,6 +20,7 @@ from .tokens import Function, Source
 _FIRST_BOUND = 42  # word of the record
 _BARRIERS = ("barrier", "work_group_barrier")
 _ITEM = ", ".join(f"(long)get_global_id({d})" for d in range(3))
+_BODY = "usm_ck_of_"  # in front of the name of a kernel that is called
 _VOID = ("atomic_init", "atomic_store", "atomic_flag_clear")
 # Macros, each on one line, since the text counts as preprocessed. The smallest integer divided by -1 wraps.
 _DIVIDE = """\
@@ -52,50 +53,61 @@ class _Writer:
         self.source, self.text, self.tree, self.names = source, source.text, tree, tree.names
         self.pointers = Pointers(source, tree)
         self.n = 0  # of temporary variables
+        self.called: set[str] = set()
 
     # The program.
 
     def write(self) -> str:
         at, functions = 0, self.source.functions()
         out = "".join(self.source.out[: self.source.index[0]])
-        kernels = {function.name for function in functions if function.kernel}
+        self.called = self.calls_of({function.name for function in functions if function.kernel})
         for function in functions:
             if (one := self.names.get(function.named)) is None or one.kind != "function":
                 continue
-            out += self.raw(at, function.opened + 1) + self.head(function, one)
+            is_entry = function.kernel and function.name not in self.called
+            if function.kernel and not is_entry:
+                out += self.raw(at, function.start) + f"static void {_BODY}{function.name}("
+                out += self.blanks(function.start, function.opened + 1)
+            else:
+                out += self.raw(at, function.opened + 1)
+            out += self.head(function, one, is_entry)
             at = function.closed
             if function.body < 0:
                 continue
-            body = self.tree.functions[function.body].body
-            for i in range(function.body, function.end):
-                if self.text[i] in kernels and self.text[i + 1] == "(" and i in self.names:
-                    raise self.source.refuse(i, f"{self.text[i]}: {_CALLED}")
-            out += self.raw(at, function.body + 1)
-            out += self.beginning(one) if function.kernel else ""
-            out += self.inside(body, function.body + 1)
+            out += self.raw(at, function.body + 1) + (self.beginning(one) if is_entry else "")
+            out += self.inside(self.tree.functions[function.body].body, function.body + 1)
+            out += self.entry(function, one) if function.kernel and not is_entry else ""
             at = function.end + 1
         return out + self.raw(at, len(self.text))
 
-    def head(self, function: Function, one: Declared) -> str:
+    def calls_of(self, kernels: set[str]) -> set[str]:
+        """Kernels that other functions call: their bodies become functions."""
+        calls = (node.inner[0].at for node in self.tree.nodes if node.kind == "call")
+        return {self.text[i] for i in calls if self.text[i] in kernels and i in self.names}
+
+    def head(self, function: Function, one: Declared, is_entry: bool) -> str:
         """The parameters, with those that are hidden."""
-        first = function.opened + 1
-        pieces = self.source.split(first, function.closed)
-        if [self.text[a:b] for a, b in pieces] == [["void"]]:
-            pieces = []
-        out, hidden = "", "global long *usm_ck_record" if function.kernel else "struct usm_ck *usm_ck"
-        if not function.kernel:
-            out = hidden + ", " * bool(pieces)
-        for (a, b), given in zip(pieces, one.parameters, strict=False):  # not void
-            out += self.raw(a, b) + ", " * (b != pieces[-1][1])
+        pieces = self.source.split(function.opened + 1, function.closed)
+        found = [] if is_entry else ["struct usm_ck *usm_ck"]
+        for (first, last), given in zip(pieces, one.parameters, strict=False):
+            found += [self.raw(first, last)] * (self.text[first:last] != ["void"])
             if self.pointers.is_pointer_variable(given):
                 self.pointers.bounded.add(given.name)
-                if not function.kernel:
-                    names = self.pointers.pair(given) if given.name >= 0 else ("", "")
-                    more = ", ".join(f"ulong {name}" for name in names)
-                    out = f"{out[:-2]}, {more}, " if b != pieces[-1][1] else f"{out}, {more}"
-        if function.kernel:
-            out += ", " * bool(pieces) + hidden
-        return out
+                names = self.pointers.pair(given) if given.name >= 0 else ("", "")
+                found += [f"ulong {name}" for name in names] * (not is_entry)
+        return ", ".join([*found, *["global long *usm_ck_record"] * is_entry])
+
+    def entry(self, function: Function, one: Declared) -> str:
+        """The kernel of a body that is a function, on one line."""
+        words = " ".join(self.text[function.start : function.opened + 1])
+        given = ["usm_ck"]
+        for parameter in one.parameters:
+            is_pointer = parameter.name in self.pointers.bounded
+            given += [self.text[parameter.name]] * (parameter.name >= 0)
+            given += self.pointers.pair(parameter) if is_pointer else ()
+        head = " ".join(self.head(function, one, True).split())
+        call = f"{_BODY}{function.name}({', '.join(given)});"
+        return f" {words}{head}) {{ {self.beginning(one)}{call} }}"
 
     def beginning(self, one: Declared) -> str:
         """Of a kernel: the bounds of its arguments."""
@@ -378,7 +390,9 @@ class _Writer:
 
     def own_call(self, node: Node, one: Declared, given: Sequence[Node]) -> str:
         called = node.inner[0]
-        out, at, before = self.raw(node.first, called.last + 1) + "usm_ck", called.last + 1, ""
+        name = self.text[called.at]
+        out = (_BODY + name if name in self.called else name) + self.raw(called.last, called.last + 1)
+        out, at, before = out + "usm_ck", called.last + 1, ""
         for k, part in enumerate(given):
             out += ", " + self.blanks(at, part.first)
             at, text = part.last, self.value(part)
@@ -427,7 +441,6 @@ class _Writer:
         return self.result(before, tests, call, "0.0f", name.startswith("vload"))
 
 
-_CALLED = "a kernel that another function calls cannot be checked; put what both do into a function"
 # Behind a program that the parser does not understand: compilers tell first what is wrong with it.
 _UNREAD = """
 # 1 "<usmpy>" 3
