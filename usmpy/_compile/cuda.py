@@ -17,7 +17,7 @@ import struct
 import sys
 
 from ..errors import BuildError, _build_error
-from . import build_options, portable, portable_checked
+from . import build_options, portable, portable_checked, portable_complex
 from .cuda_prelude import FACTS
 from .cuda_prelude import text as prelude
 from .entry import Kernel, c_string
@@ -213,6 +213,7 @@ def _portable_source(source: str, options: _Options, check: bool) -> tuple[str, 
     try:
         text = preprocess(source, constants("#define USMPY_CUDA 1\n"), options)
         contracts = re.search(r"^\s*#\s*pragma\s+OPENCL\s+FP_CONTRACT\s+ON\b", text, re.M)
+        text = portable_complex.rewrite(text, operators=False)
         translated = translate(portable_checked.rewrite(text, portable_checked.CUDA) if check else text)
     except Refused as error:
         raise _refused(error, source) from None

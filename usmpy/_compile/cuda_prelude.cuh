@@ -500,3 +500,92 @@ struct usm_ordered {
         }
     }
 };
+// --- complex
+struct complex64 { float real, imag; };
+struct complex128 { double real, imag; };
+template <> struct usm_number<complex64> { enum : unsigned { code = 14 }; };
+template <> struct usm_number<complex128> { enum : unsigned { code = 15 }; };
+template <class T> struct usm_parts {
+    typedef T part;
+    enum : bool { is = false };
+};
+template <> struct usm_parts<complex64> {
+    typedef float part;
+    enum : bool { is = true };
+};
+template <> struct usm_parts<complex128> {
+    typedef double part;
+    enum : bool { is = true };
+};
+template <class T> using usm_promoted = decltype(+typename usm_parts<T>::part());
+template <bool b, class T> struct usm_if {};
+template <class T> struct usm_if<true, T> { typedef T type; };
+/* T, if A and B are numbers, of which one is complex. */
+template <class A, class B, class T> using usm_if_complex = typename usm_if<
+    (usm_parts<A>::is || usm_parts<B>::is) &&
+        usm_is_any<usm_promoted<A>, int, uint, long, ulong, long long, float, double, half> &&
+        usm_is_any<usm_promoted<B>, int, uint, long, ulong, long long, float, double, half>, T>::type;
+template <class A, class B> using usm_part = decltype(0.0f + usm_promoted<A>() + usm_promoted<B>());
+template <class A, class B> using usm_complex =
+    typename usm_choose<sizeof(usm_part<A, B>) == 8, complex128, complex64>::type;
+template <class R, class T> USM_F R usm_re(T x)
+{
+    if constexpr (usm_parts<T>::is) {
+        return (R)x.real;
+    } else {
+        return (R)x;
+    }
+}
+template <class R, class T> USM_F R usm_im(T x)
+{
+    if constexpr (usm_parts<T>::is) {
+        return (R)x.imag;
+    } else {
+        return 0;
+    }
+}
+#define USM_C_OPERATOR(op, result, value) \
+    template <class A, class B> USM_F usm_if_complex<A, B, result> operator op(A x, B y) \
+    { \
+        typedef usm_part<A, B> R; \
+        constexpr bool is_a = usm_parts<A>::is, is_b = usm_parts<B>::is; \
+        const R a = usm_re<R>(x), b = usm_im<R>(x), c = usm_re<R>(y), d = usm_im<R>(y); \
+        (void)is_a, (void)is_b, (void)b, (void)d; \
+        value; \
+    }
+#define USM_C_RESULT(re, im) return usm_complex<A, B>{re, im}
+#define USM_C_EITHER(both, first, second) (is_a && is_b ? both : is_a ? first : second)
+#define USM_COMMA ,
+USM_C_OPERATOR(+, usm_complex<A USM_COMMA B>, USM_C_RESULT(a + c, USM_C_EITHER(b + d, b, d)))
+USM_C_OPERATOR(-, usm_complex<A USM_COMMA B>, USM_C_RESULT(a - c, USM_C_EITHER(b - d, b, -d)))
+USM_C_OPERATOR(*, usm_complex<A USM_COMMA B>, USM_C_RESULT(is_a && is_b ? a * c - b * d : a * c,
+                                                           USM_C_EITHER(a * d + b * c, b * c, a * d)))
+USM_C_OPERATOR(/, usm_complex<A USM_COMMA B>, const R n = c * c + d * d; USM_C_RESULT(
+    !is_b ? a / c : (is_a ? a * c + b * d : a * c) / n, !is_b ? b / c : (is_a ? b * c - a * d : -(a * d)) / n))
+USM_C_OPERATOR(==, int, return a == c && b == d)
+USM_C_OPERATOR(!=, int, return a != c || b != d)
+#define USM_C_TYPE(type, part, f) \
+    template <class T> USM_F type usm_to_##type(T x) { return {usm_re<part>(x), usm_im<part>(x)}; } \
+    template <class A, class B> USM_F type usm_make_##type(A x, B y) { return {(part)x, (part)y}; } \
+    template <class T> USM_F type &operator+=(type &x, T y) { return x = usm_to_##type(x + y); } \
+    template <class T> USM_F type &operator-=(type &x, T y) { return x = usm_to_##type(x - y); } \
+    template <class T> USM_F type &operator*=(type &x, T y) { return x = usm_to_##type(x * y); } \
+    template <class T> USM_F type &operator/=(type &x, T y) { return x = usm_to_##type(x / y); } \
+    USM_F type operator-(type x) { return {-x.real, -x.imag}; } \
+    USM_F type operator+(type x) { return x; } \
+    USM_F type usm_c_conj(type x) { return {x.real, -x.imag}; } \
+    USM_F part usm_c_real(type x) { return x.real; } \
+    USM_F part usm_c_imag(type x) { return x.imag; } \
+    USM_F part usm_c_abs(type x) { return ::hypot##f(x.real, x.imag); } \
+    USM_F type usm_c_exp(type x) \
+    { \
+        const part e = ::exp##f(x.real); \
+        return {e * ::cos##f(x.imag), e * ::sin##f(x.imag)}; \
+    }
+USM_C_TYPE(complex64, float, f)
+USM_C_TYPE(complex128, double, )
+template <class T> USM_F auto usm_c_conj(T x) { return +x; }
+template <class T> USM_F auto usm_c_real(T x) { return +x; }
+template <class T> USM_F auto usm_c_imag(T x) { return decltype(+x)(0); }
+template <class T> USM_F auto usm_c_abs(T x) { return abs(x); }
+template <class T> USM_F auto usm_c_exp(T x) { return exp(x); }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .included import own_parts
+from .parser import COMPLEX
 from .portable_builtins import FORMULAS, LIBRARY, TESTS, TYPES
 from .portable_front import ATOMICS, COUNT, EXACT, ORDERED_ATOMICS, exactly, operation
 from .portable_words import no_bool
@@ -168,4 +169,5 @@ def text(names: set[str]) -> str:
     parts += [_PARTS["conversions"], _conversions()]
     if any(name.startswith(("atom", "memory_")) for name in names):
         parts += [_PARTS["atomics"], _atomics()]
+    parts += [_PARTS["complex"]] if any(name.endswith(tuple(COMPLEX)) for name in names) else []
     return "".join(parts)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .._core import Device
 
 # Words in a compiler's log that suggest a missing aspect of the device, by this aspect.
-_ASPECT_WORDS = {"fp64": ("double", "fp64", "Float64"), "fp16": ("half", "fp16", "Float16")}
+_ASPECT_WORDS = {"fp64": ("double", "fp64", "Float64", "complex128"), "fp16": ("half", "fp16", "Float16")}
 
 
 # Options by which portable programs give the same bits (docs/numerics.md). CUDA and the host round correctly
@@ -93,12 +93,10 @@ def _translate(
         return language, *cuda.prepare(source, language, options, checked)
     if language == "portable":
         # OpenCL C has more features. Those that other backends refuse are refused here, too.
-        from .portable_check import check, rewritten
-        from .portable_front import front
+        from .portable_check import check, for_driver
 
         check(source, options, device.backend)
-        source = rewritten(source, options, device) if checked else source.removeprefix("\ufeff")
-        source = front(source, options) + source
+        source = "".join(for_driver(source, options, device, checked))
     if driver == "spirv":
         from . import spirv
 
@@ -113,17 +111,6 @@ def _of_program(log: str, front: int) -> str:
     return number.sub(lambda at: f"<kernel>:{n}" if (n := int(at[1]) - front) > 0 else "<front>", log)
 
 
-def _lines_before(source: str, language: str, options: str, checked: int, device: Device) -> int:
-    """How many lines stand in front of a portable program."""
-    from .portable_check import rewritten
-    from .portable_front import front
-
-    if not checked:
-        return front(source, options).count("\n")
-    text = rewritten(source, options, device)
-    return f"{front(text, options)}{text}".partition('# 1 "<source>"\n')[0].count("\n") + 1
-
-
 def failure(
     text: str,
     log: bytes | None,
@@ -135,7 +122,12 @@ def failure(
     """The error of a compiler, with its log, and hints. program: source, language, options, check."""
     output = (log or b"").decode("utf-8", "replace")
     if program is not None and program[1] == "portable" and "NVIDIA" in device.vendor:
-        output = _of_program(output, _lines_before(*program, device))
+        from .portable_check import for_driver
+
+        head, rest = for_driver(program[0], program[2], device, bool(program[3]))
+        if program[3]:
+            head += rest.partition('# 1 "<source>"\n')[0] + "\n"
+        output = _of_program(output, head.count("\n"))
     for aspect, words in _ASPECT_WORDS.items():
         if aspect not in device.aspects and any(word in output for word in words):
             text += f"; the device has no aspect {aspect} (Device.has_{aspect})"

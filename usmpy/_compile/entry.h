@@ -36,13 +36,16 @@ struct usmpy_kernels {
 #else
 #define USM_HALVES
 #endif
+#ifndef USM_COMPLEXES
+#define USM_COMPLEXES
+#endif
 #define USM_DTYPE(x) _Generic((x), \
     USM_OF(_Bool, "bool") USM_OF(char, "int8") USM_OF(signed char, "int8") USM_OF(short, "int16") \
     USM_OF(int, "int32") USM_OF(long, "int64") USM_OF(long long, "int64") USM_OF(unsigned char, "uint8") \
     USM_OF(unsigned short, "uint16") USM_OF(unsigned int, "uint32") USM_OF(unsigned long, "uint64") \
     USM_OF(unsigned long long, "uint64") USM_OF(float, "float32") USM_OF(double, "float64") \
     USM_OF(float _Complex, "complex64") USM_OF(double _Complex, "complex128") \
-    USM_HALVES default : (const char *)0)
+    USM_HALVES USM_COMPLEXES default : (const char *)0)
 #define USM_IS_POINTER(x) (__builtin_classify_type(x) == 5)
 #define USM_TO_CONST(x) _Generic(1 ? (__typeof__(__builtin_choose_expr(USM_IS_POINTER(x), (x), \
     (char *)0)))0 : (void *)1, const void * : 1, const volatile void * : 1, default : 0)

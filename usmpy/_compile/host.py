@@ -95,7 +95,7 @@ def _clean(log: str, source: str, name: str, whole: bool = False) -> str:
         if (at := place.match(line)) and 0 < int(at[1]) <= len(lines):
             text = lines[int(at[1]) - 1].expandtabs(1).rstrip("\r")
             kept.append(f"{at[1]:>5} | {text}")
-            if at[2]:
+            if at[2] and int(at[2]) <= len(text):  # no place of a text that was written anew
                 kept.append(f"      | {' ' * (int(at[2]) - 1)}^")
     if not whole and not any("error:" in line for line in kept) and "error:" in log:
         return _clean(log, source, name, whole=True)
@@ -192,7 +192,7 @@ def _compile(
 def _build_portable(
     compiler: Compiler, options: _Options, source: str, name: str, check: bool
 ) -> tuple[bytes, str]:
-    from . import portable
+    from . import portable, portable_complex
     from .portable_constants import CONSTANTS
 
     versions = (
@@ -202,7 +202,8 @@ def _build_portable(
     text = _preprocess(compiler, options, _IS_GCC + constants, source, name)
     is_gcc, text = "\nusm_gcc\n" in text, text.replace("\nusm_gcc\n", "\n\n", 1)
     try:
-        translated = portable.translate(_checked(text) if check else text, name)
+        written = portable_complex.rewrite(text)
+        translated = portable.translate(_checked(written) if check else written, name)
     except portable.Refused as error:
         raise _refused(error, source, name) from None
     given, macros = options, [o for o in options.compiler if o not in options.preprocessor]
@@ -213,7 +214,8 @@ def _build_portable(
     options = options._replace(compiler=macros)
     data, log, frames = _compile(compiler, flags, options, translated)
     if data is None:
-        raise _portable_error(compiler, given, constants, text, log, source, name)
+        shown = source if written == text else written
+        raise _portable_error(compiler, given, constants, text, log, source, shown, name)
     if (largest := max(frames, default=0)) > _MOST_PRIVATE:
         message = f"{name}: error: a work-item has {largest} bytes of private variables, and on the host at "
         message += f"most {_MOST_PRIVATE}; keep large arrays in global memory"
@@ -232,12 +234,19 @@ def _checked(text: str) -> str:
 
 
 def _portable_error(
-    compiler: Compiler, options: _Options, constants: str, text: str, log: str, source: str, name: str
+    compiler: Compiler,
+    options: _Options,
+    constants: str,
+    text: str,
+    log: str,
+    source: str,
+    own: str,
+    name: str,
 ) -> CompileError:
     """The compiler's messages about the user's own text, with columns and macros."""
     from . import portable
 
-    plain = re.sub(r"(?<![\w.])(\.?\d(?:[eEpP][+-]|[\w.])*)[hH](?![\w.])", r"\1f16", source)
+    plain = re.sub(r"(?<![\w.])(\.?\d(?:[eEpP][+-]|[\w.])*)[hH](?![\w.])", r"\1f16", own)
     check = portable.for_messages(text) + constants + _marker(name) + plain + "\n"
     flags = ["-fsyntax-only", "-std=gnu11", *_PORTABLE, "-fdiagnostics-color=never", *options.compiler]
     done = _run([*compiler.command, *flags, "-x", "c", "-"], check)

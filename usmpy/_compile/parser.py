@@ -32,7 +32,8 @@ _TYPES = frozenset([*_C_TYPES.split(), *_REALS.split(), "__auto_type", "__builti
 # Names of types that a program may also give to something else.
 _NUMBERS = "bool uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t"
 _ATOMICS = "flag int uint long ulong float double size_t intptr_t uintptr_t ptrdiff_t"
-_NAMED = frozenset(["half", *_NUMBERS.split(), *(f"atomic_{name}" for name in _ATOMICS.split())])
+COMPLEX = frozenset(["complex64", "complex128"])
+_NAMED = frozenset(["half", *COMPLEX, *_NUMBERS.split(), *(f"atomic_{name}" for name in _ATOMICS.split())])
 INTEGERS = frozenset([*_C_TYPES.split(), *_NUMBERS.split()]) - {"void"}
 TYPEOF = frozenset(["typeof", "__typeof__", "__typeof", "typeof_unqual", "decltype"])
 TYPEDEF = "typedef name"  # among the words of a declaration whose type is a typedef
@@ -202,7 +203,12 @@ class _Parser:
         text, meaning = self.text[i], self.meaning(i)
         if text in QUALIFIERS or text in _TYPES or text in RECORDS or text in TYPEOF:
             return True
-        return meaning.kind == "typedef" if meaning else text in _NAMED
+        return meaning.kind == "typedef" if meaning else text in _NAMED and not self.constructs(i)
+
+    def constructs(self, i: int) -> bool:
+        """Whether complex64(...) is a value, and no declaration such as complex64 (*p)[2]."""
+        is_call = self.text[i] in COMPLEX and self.text[i + 1] == "("
+        return is_call and self.text[self.source.skip(i + 1)] not in ("[", "(")
 
     # Declarations.
 

@@ -23,9 +23,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from . import portable_builtins as builtins
+from . import portable_complex
 from . import portable_loops as loops
 from .entry import Kernel, Parameter, c_string, table
-from .parser import TYPEDEF, TYPEOF
+from .parser import COMPLEX, TYPEDEF, TYPEOF
 from .portable_words import check
 from .tokens import KERNEL, NO_NAMES, Function, Refused, Source, join
 
@@ -53,7 +54,8 @@ _SPACES = {
 _POINTS_TO = {"global", "__global", "constant", "__constant", *_LOCAL, "__generic"}
 _QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__const", "register", *_SPACES}
 _NO_NAMES = {*_QUALIFIERS, *NO_NAMES, *builtins.TYPES, "size_t", "bool"}
-_IN_MEMORY = {"struct", "union", "__auto_type", *TYPEOF}  # words of types whose variables may be no registers
+# Words of types whose variables may be no registers.
+_IN_MEMORY = {"struct", "union", "__auto_type", *COMPLEX, *TYPEOF}
 # Attributes of OpenCL C that are ignored.
 _HINTS = re.compile(
     r"(?:__)?(?:reqd_work_group_size|work_group_size_hint|vec_type_hint|opencl_unroll_hint|nosvm|"
@@ -301,7 +303,7 @@ def prelude(source: Source) -> str:
     """The built-in functions that the program uses."""
     names = {token.text for token in source.tokens if token.kind == "name"}
     own = {function.name for function in source.functions()}
-    parts = [builtins.CORE]
+    parts = [portable_complex.head(source), builtins.CORE]
     if any(name.startswith(("atom", "memory_")) for name in names):
         parts.append(builtins.ATOMICS)
     if names & builtins.ITEM:

@@ -6,6 +6,8 @@ reads the preprocessed tokens; the driver reports all other errors.
 
 from __future__ import annotations
 
+import re
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .._core import Device
@@ -39,17 +41,38 @@ def lacking(device: Device) -> str:
     return " ".join(names for aspect, names in _OF_ASPECTS.items() if aspect not in device.aspects)
 
 
-def rewritten(source: str, options: str, device: Device) -> str:
-    """The checked program for a driver. Raises BuildError."""
-    from ..errors import _build_error
-    from .portable_checked import DRIVER, rewrite
-    from .preprocessor import NAME
-    from .tokens import Refused
+def for_driver(source: str, options: str, device: Device, checked: bool = False) -> tuple[str, str]:
+    """(what stands in front of a program for the driver, the program), as it is or rewritten.
 
+    Raises BuildError if a program cannot be checked.
+    """
+    from .included import may_include
+    from .portable_front import front
+
+    source = source.removeprefix("\ufeff")
+    if not (checked or "complex" in source + options or may_include(source, options)):
+        return front(source, options), source
+    from ..errors import _build_error
+    from . import portable_checked, portable_complex
+    from .preprocessor import NAME
+    from .tokens import Refused, Source
+
+    text, added = "", ""
     try:
-        return NUMBERS + rewrite(preprocessed(source, options, lacking(device)), DRIVER)
-    except Refused as error:
-        raise _build_error(*error.describe(source, NAME), device.backend) from None
+        text = preprocessed(source, options, lacking(device))
+        added = portable_complex.head(Source(text))
+        text = portable_complex.rewrite(text)
+        if checked:
+            text = portable_checked.rewrite(text, portable_checked.DRIVER)
+    except (Refused, ValueError) as error:
+        if checked and isinstance(error, Refused):
+            raise _build_error(*error.describe(source, NAME), device.backend) from None
+        added = ""  # the driver reports it
+    if not (checked or added):
+        return front(source, options), source
+    undefined = "".join(f"#undef {name}\n" for name in re.findall(r"-D\s*(\w+)", options))
+    head = front(text if checked else source, options) or "#line 1\n"
+    return undefined + added + NUMBERS + head, text.removeprefix(f'# 1 "{NAME}"\n')
 
 
 def check(source: str, options: str, backend: str) -> None:

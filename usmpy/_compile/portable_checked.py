@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from .entry import c_string
 from .included import own_text
-from .parser import CONSTANT, Declared, Node, Tree, parse
+from .parser import COMPLEX, CONSTANT, Declared, Node, Tree, parse
 from .portable_bounds import ANY_ARGUMENT, GLOBAL, UNCHECKED, Pointers
 from .portable_front import ATOMICS, WITH_POINTER
 from .tokens import Function, Source
@@ -34,7 +34,9 @@ else usm_ck_q = usm_ck_n {sign} usm_ck_d; {closed}
 
 
 def _macros(opened: str, closed: str) -> str:
+    """closed: with / for the operator."""
     text = _DIVIDE.format(name="divided", sign="/", wraps="0 - usm_ck_n", opened=opened, closed=closed)
+    closed = closed.replace("/", "%")
     return text + _DIVIDE.format(name="remainder", sign="%", wraps="0", opened=opened, closed=closed)
 
 
@@ -42,9 +44,9 @@ def _macros(opened: str, closed: str) -> str:
 HOST = _macros("({ __auto_type usm_ck_n = (a); __auto_type usm_ck_d = (b);", "usm_ck_q; })")
 HOST += "#define usm_ck_rvalue(x) ((void)0, (x))\n"
 DRIVER = HOST + "#define usm_ck_wait(flags, line) (barrier(flags), 0)\n"
-CUDA = _macros("[&](auto usm_ck_n, auto usm_ck_d) {", "return usm_ck_q; }((a), (b))").replace(
-    "__typeof__", "decltype"
-)
+_WHOLE = "[&](auto usm_ck_n, auto usm_ck_d) { if constexpr (requires { usm_ck_n % usm_ck_d; }) {"
+CUDA = _macros(_WHOLE, "return usm_ck_q; } else return usm_ck_n / usm_ck_d; }((a), (b))")
+CUDA = CUDA.replace("__typeof__", "decltype")
 _DIVISIONS = {"/": "divided", "%": "remainder", "/=": "divided", "%=": "remainder"}
 
 
@@ -147,13 +149,17 @@ class _Writer:
         return "".join(token.text for token in found if token.kind in ("blank", "directive"))
 
     def site(self, node: Node, base: Node | None = None) -> str:
-        token = self.source.tokens[node.at]
-        name = ""
-        while base is not None and base.kind in ("group", "index", "member", "prefix", "cast"):
-            base = base.inner[0]
-        if base is not None and base.kind == "name":
-            name = self.text[base.at]
+        token, name = self.source.tokens[node.at], self.name_of(base) if base else ""
         return f"{token.line}, {c_string(f'{name[:100]}|{token.file[-150:]}')}"
+
+    def name_of(self, place: Node) -> str:
+        """The variable that a place is part of, or "". portable_complex.py writes usm_p for a place."""
+        while place.kind in ("group", "index", "member", "prefix", "cast"):
+            place = place.inner[0]
+        name = self.text[place.at] if place.kind == "name" else ""
+        one = self.names.get(place.at) if name == "usm_p" else None
+        given = self.tree.values.get(one.name) if one else None
+        return self.name_of(given) if given else name
 
     def number(self) -> int:
         self.n += 1
@@ -332,7 +338,9 @@ class _Writer:
         target, right = node.inner
         sign, name = self.text[node.at], target.bare()
         gap, given = self.blanks(target.last, right.first), self.value(right)
-        is_division = sign in ("/=", "%=") and not self.is_safe(right)
+        type = self.pointers.types.type_of(target)
+        is_complex = bool(type and not type[1] and type[0] & COMPLEX)  # on CUDA alone
+        is_division = sign in ("/=", "%=") and not is_complex and not self.is_safe(right)
         if name.kind == "name":
             word, one = self.text[name.at], self.names.get(name.at)
             if is_division:
@@ -352,13 +360,13 @@ class _Writer:
         if not tests and not is_division:
             return f"{place} {sign} {gap}{given}"
         k = self.number()
-        type = f"__typeof__(usm_ck_rvalue({place}))"
+        kind = f"__typeof__(usm_ck_rvalue({place}))"
         use = f"{place} {sign} usm_ck_v{k}"
         if is_division:
             use = f"{place} = usm_ck_{_DIVISIONS[sign]}({place}, usm_ck_v{k}, {self.site(node)})"
-        of_value = type if sign == "=" else "__auto_type"
+        of_value = kind if sign == "=" else "__auto_type"
         return (
-            f"({{ {before}{of_value} usm_ck_v{k} = {gap}{given}; {type} usm_ck_r{k} = {{0}}; "
+            f"({{ {before}{of_value} usm_ck_v{k} = {gap}{given}; {kind} usm_ck_r{k} = {{0}}; "
             f"if ({' && '.join(tests) or 1}) usm_ck_r{k} = ({use}); usm_ck_r{k}; }})"
         )
 
@@ -377,6 +385,8 @@ class _Writer:
             return self.through_pointer(node, given)
         if name.startswith(("vload_half", "vstore_half")) and len(given) > 1:
             return self.half(node, name, given)
+        if name == "usm_c_div":  # of portable_complex.h
+            return f"usm_ck_div({self.parts(given, called.last + 1, node.last - 1)}, {self.site(node)})"
         if name in _BARRIERS:
             site = self.site(node)
             return (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .parser import CONSTANT, INTEGERS, QUALIFIERS, TYPEDEF, Node, Tree
+from .parser import COMPLEX, CONSTANT, INTEGERS, QUALIFIERS, RECORDS, TYPEDEF, Node, Tree
 from .portable_builtins import BUILTINS
 from .portable_words import undefined
 from .tokens import Source
 
-_Type = tuple[frozenset[str], tuple[str, ...]]  # words and parts
-_INT: _Type = frozenset(["int"]), ()
+Type = tuple[frozenset[str], tuple[str, ...]]  # words and parts
+_INT: Type = frozenset(["int"]), ()
 _WHOLE = re.compile(r"(?:0[xXbB])?[0-9a-fA-F]+[uUlL]*\Z")
 _WHOLE_CALL = re.compile(r"get_\w+\Z|(?:as|convert)_u?(?:char|short|int|long)(?:_\w+)?\Z")
 _TRUTHS = frozenset(["==", "!=", "<", ">", "<=", ">=", "&&", "||"])
@@ -21,20 +21,28 @@ _HALF = "a type of OpenCL C, which cannot be the name of a variable; give it ano
 _STRING = "a string literal is for printf and 'constant char *'; write constant, or an array: char s[] = ..."
 _STATIC = "a static variable; write 'constant' for a table, and pass an array to the kernel for what changes"
 _STORAGE = frozenset(["register", "auto", "extern"])
+_COMPLEX = COMPLEX | {f"usm_{how}_{name}" for how in ("to", "make") for name in COMPLEX}
 _FILE = "a variable outside of functions is in constant memory; write 'constant', or pass it to the kernel"
 
 
-def _is_whole(type: _Type | None) -> bool:
+def _is_whole(type: Type | None) -> bool:
     words = type[0] - QUALIFIERS - {TYPEDEF} if type and not type[1] else frozenset()
     return bool(words) and words <= INTEGERS | {"enum"}
 
 
+def names_complex(source: Source) -> bool:
+    """Whether a program names complex64 or complex128, and gives the names no meaning of its own."""
+    text, names = source.text, source.tree.names if source.tree else ()
+    uses = (i for i, word in enumerate(text) if word in _COMPLEX and text[i - 1] not in (".", "->", *RECORDS))
+    return any(True for _ in uses) and not any(text[i] in COMPLEX for i in names)
+
+
 class Refusals:
     def __init__(self, source: Source, tree: Tree) -> None:
-        self.text, self.tree = source.text, tree
+        self.source, self.text, self.tree = source, source.text, tree
         self.defined = {self.text[function.declared.name] for function in tree.functions.values()}
         self.constants: dict[int, bool] = {}
-        self.members: dict[str, _Type | None] = {}  # None: of several types
+        self.members: dict[str, Type | None] = {}  # None: of several types
         for one in tree.declarations:
             if one.kind == "member" and one.name >= 0:
                 other = self.members.setdefault(self.text[one.name], one.type())
@@ -74,6 +82,7 @@ class Refusals:
     def calls(self) -> Iterator[tuple[int, str]]:
         """Calls of functions that are not built in and not defined by the program; functions as values."""
         values = set()
+        built_in = {*BUILTINS, *(("conj", "imag", "real", *COMPLEX) if names_complex(self.source) else ())}
         for node in self.tree.nodes:
             name = node.inner[0] if node.kind == "call" else node
             word, meaning = self.text[name.at], self.tree.names.get(name.at)
@@ -84,9 +93,9 @@ class Refusals:
                 yield name.first, _FUNCTION
             elif node.kind == "call":
                 values.discard(name.at)
-                known = word in BUILTINS or word in self.defined or word.startswith(("usm_", "_Generic"))
+                known = word in built_in or word in self.defined or word.startswith(("usm_", "_Generic"))
                 if not known and (meaning is None or is_function):
-                    yield name.at, undefined(word, BUILTINS)
+                    yield name.at, undefined(word, built_in)
         yield from ((at, f"{self.text[at]}: {_FUNCTION}") for at in values)
 
     def is_constant(self, node: Node) -> bool:
@@ -108,7 +117,7 @@ class Refusals:
         is_generic = node.kind == "call" and self.text[node.inner[0].at] == "_Generic"
         return is_generic or node.kind in ("number", "char", "sizeof", "none")
 
-    def type_of(self, node: Node) -> _Type | None:
+    def type_of(self, node: Node) -> Type | None:
         """What is known of a value's type."""
         kind, word, inner = node.kind, self.text[node.at], node.inner
         kind = f"prefix {word}" if kind == "prefix" else "truth" if word in _TRUTHS else kind
@@ -144,13 +153,13 @@ class Refusals:
             return _INT
         return pointers[0] if pointers else _INT if all(map(_is_whole, types)) else None
 
-    def given(self) -> Iterator[tuple[_Type | None, Node]]:
+    def given(self) -> Iterator[tuple[Type | None, Node]]:
         """Values that are converted to a type: that of a variable, parameter, cast or result."""
         for name, value in self.tree.values.items():
             if one := self.tree.names.get(name):
                 yield one.type(), value
         for node in self.tree.nodes:
-            if node.kind == "assign":
+            if node.kind == "assign" and self.text[node.at] == "=":
                 yield self.type_of(node.inner[0]), node.inner[1]
             elif node.kind == "cast":
                 yield node.declares[0].type(), node.inner[0]

@@ -20,6 +20,7 @@ _VECTOR = re.compile(
 _CUDA = re.compile(r"__(?:global|device|shared|host|launch_bounds)__\Z|__syncthreads\Z")
 _WORDS = [
     (_CUDA, "CUDA"),
+    (re.compile(r"_Complex\Z|__complex(?:__)?\Z|_Imaginary\Z"), "complex"),
     (_VECTOR, "vector types"),
     (re.compile(r"(?:as|convert)_\w*?[a-z](?:2|3|4|8|16)(?:_\w+)?\Z"), "vector types"),
     (re.compile(r"vec_step\Z"), "vector types"),
@@ -61,6 +62,8 @@ def no_bool(type: str) -> str:
 
 def _why(what: str) -> str:
     cuda = 'a word of CUDA C++, which CUDA devices take with language="cuda"; a portable kernel is '
+    if what == "complex":
+        return "a complex type of C; write complex64 or complex128"
     taken = 'OpenCL and Level Zero devices take them with language="opencl"'
     return (
         cuda + "'kernel void name(...)'"
@@ -89,7 +92,10 @@ def check(source: Source) -> None:
         behind = max(behind, source.attribute(i))
         if i < behind or token.kind != "name" or (i and source.text[i - 1] in (".", "->")):
             continue
-        for pattern, what in _WORDS:
+        around = source.text[i - 1 : i] + source.text[i + 1 : i + 2]
+        is_type = token.text == "complex" and not {"float", "double"}.isdisjoint(around)
+        is_type = is_type and (around[-1] in ("*", "float", "double") or source.tokens[i + 1].kind == "name")
+        for pattern, what in [*_WORDS, (re.compile("complex"), "complex")] if is_type else _WORDS:
             if pattern.match(token.text):
                 raise source.refuse(i, f"{token.text}: {_why(what)}")
     source.tree = source.tree or parse(source)

@@ -29,13 +29,12 @@ def with_article(value: object) -> str:
 
 def _scalar(value: Any) -> Any:
     """A number of Python or ctypes as one of Python; NumPy's keep their type, where kernels have it."""
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float, complex)):
         return value
     if getattr(value, "ndim", None) == 0 and getattr(getattr(value, "dtype", None), "name", None) in C_TYPES:
         _objects.check(value)
         return value
-    number = _core._number(value)
-    return None if isinstance(number, complex) else number
+    return _core._number(value)
 
 
 def scalars_dtype(values: Sequence[Any], device: _core.Device) -> _core.DType:
@@ -48,6 +47,8 @@ def scalars_dtype(values: Sequence[Any], device: _core.Device) -> _core.DType:
         return _core.bool
     if all(isinstance(value, int) for value in plain):
         return _core.int64
+    if any(isinstance(value, complex) for value in plain):
+        return _core.complex128 if device.has_fp64 else _core.complex64
     return _core.float64 if device.has_fp64 else _core.float32
 
 
@@ -121,9 +122,12 @@ def resolve(
         known = variables.setdefault(letter, value.dtype)
         first = deciding.setdefault(letter, parameter.name)
         if known != value.dtype:
+            changed, to = parameter.name, known
+            if value.dtype.kind == "c" != known.kind:  # a complex array has no real type
+                changed, to = first, value.dtype
             raise TypeError(
                 f"arguments {first!r} and {parameter.name!r} of {name}: both are declared as {letter}, and "
-                f"{known} and {value.dtype} were given; pass {parameter.name}.astype('{known}')"
+                f"{known} and {value.dtype} were given; pass {changed}.astype('{to}')"
             )
     scalars: dict[str, list[object]] = {}
     for parameter, value in zip(parameters, values, strict=True):
@@ -142,12 +146,17 @@ def resolve(
         if dtype.name not in C_TYPES:
             raise TypeError(f"{who}: {dtype} was given; one of {', '.join(C_TYPES)} is allowed")
         check_device(dtype, device, who)
+        if isinstance(value, complex) and dtype.kind != "c":
+            raise TypeError(
+                f"{who}: a complex was given for {dtype}; a real number is allowed, such as z.real"
+            )
         if k < inputs and isinstance(value, _core.USMArray) and value.dtype != dtype:
             check_device(value.dtype, device, who)
             if parameter.raw or not may_cast(value.dtype, dtype):
+                part = "real" if value.dtype.kind == "c" and dtype.kind != "c" else f"astype('{dtype}')"
                 raise TypeError(
                     f"{who}: a USMArray of {value.dtype} was given for {parameter}; pass "
-                    f"{parameter.name}.astype('{dtype}')"
+                    f"{parameter.name}.{part}"
                 )
         declared.append(dtype)
     return declared, variables
@@ -327,6 +336,6 @@ def key_of(value: Any) -> tuple[Any, ...]:
     """What plans depend on in one argument."""
     if isinstance(value, _core.USMArray):
         return value.dtype, value.shape, value.strides, value.usm_type
-    if isinstance(value, (bool, int, float)) or value is None:
+    if isinstance(value, (bool, int, float, complex)) or value is None:
         return (type(value),)
     return type(value), str(getattr(value, "dtype", ""))

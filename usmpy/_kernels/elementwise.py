@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .._core import Event, Queue, USMArray
 
 RESERVED = ("i", "n")
-_NUMBERS = (int, float, bool)
+_NUMBERS = (int, float, bool, complex)
 _MOST_PLANS = 1024
 # How a kernel finds its elements: each operand is one block; up to three axes, which are those of the range;
 # more axes, or more work-groups along the second or third one than CUDA launches; such axes on a processor,

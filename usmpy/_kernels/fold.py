@@ -59,12 +59,12 @@ class Fold:
             check_brackets(identity, "identity")
         elif identity is not None:
             number = _core._number(identity)
-            if not isinstance(number, (int, float)):
+            if not isinstance(number, (int, float, complex)):
                 raise TypeError(
                     f"identity is {call.with_article(identity)}; a number, an expression or None is allowed"
                 )
-            plain = next((kind for kind in (bool, int, float, complex) if isinstance(number, kind)), complex)
-            identity = plain(number)  # a subclass may write itself in another way
+            kind: Any = next(kind for kind in (bool, int, float, complex) if isinstance(number, kind))
+            identity = kind(number)  # a subclass may write itself in another way
         self.map, self.post, self.identity, self.name, self.preamble = map, post, identity, name, preamble
         self.words = words(map) | words(self.combine) | words(post)
         self.combined_type = combined_type

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _WORDS_OF_C = """
-    auto bool break case char complex const constant continue default do double else enum extern float for
-    global goto half if imaginary inline int kernel local long private quad register restrict return short
-    signed sizeof static struct switch typedef uchar uint ulong union unsigned ushort void volatile while
+    auto bool break case char complex complex64 complex128 const constant continue default do double else enum
+    extern float for global goto half if imaginary inline int kernel local long private quad register restrict
+    return short signed sizeof static struct switch typedef uchar uint ulong union unsigned ushort void
+    volatile while
 """
 _KEYWORDS = frozenset(_WORDS_OF_C.split())
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .._core import Queue, USMArray
 
-_NUMBERS = (int, float, bool)
+_NUMBERS = (int, float, bool, complex)
 _MOST = 1024
 
 

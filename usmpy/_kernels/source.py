@@ -118,7 +118,7 @@ def write_types(source: Source, names: Iterable[str], variables: Mapping[str, _c
     names = set(names)
     if "float16" in names:
         source.add("#pragma OPENCL EXTENSION cl_khr_fp16 : enable")
-    if "float64" in names:
+    if names & {"float64", "complex128"}:
         source.add("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
     for letter, dtype in variables.items():
         source.add(f"typedef {C_TYPES[dtype.name]} {letter};")

@@ -18,10 +18,13 @@ C_TYPES = {
     "float16": "half",
     "float32": "float",
     "float64": "double",
+    "complex64": "complex64",
+    "complex128": "complex128",
 }
-_RANKS = {"b": 0, "u": 1, "i": 2, "f": 3}
+_RANKS = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
 # What a device must have for a type.
 _ASPECTS = {"float16": ("has_fp16", "half"), "float64": ("has_fp64", "double")}
+_ASPECTS["complex128"] = _ASPECTS["float64"]
 
 
 def stored(name: str) -> str:
@@ -45,7 +48,7 @@ def check_device(dtype: _core.DType, device: _core.Device, who: str) -> None:
     if aspect is not None and not getattr(device, aspect[0]):
         raise TypeError(
             f"{who}: {dtype.name} needs {aspect[1]} precision, which {device.name} lacks; "
-            "pass elements of float32"
+            f"pass elements of {'complex64' if dtype.kind == 'c' else 'float32'}"
         )
 
 
@@ -59,6 +62,11 @@ def literal(value: object, dtype: _core.DType | None) -> str:
         if value < -(2**63) or value >= 2**64:
             raise OverflowError(f"identity is {value!r:.60}; 64 bits are allowed")
         return f"({value + 1}L - 1)" if value == -(2**63) else f"({value}L)"
+    if isinstance(value, complex):
+        if dtype is not None and dtype.kind != "c":
+            raise TypeError(f"identity is {value!r:.60}; a real number is allowed for {dtype}")
+        parts = (literal(part, dtype) for part in (value.real, value.imag))
+        return f"{dtype or 'complex128'}({', '.join(parts)})"
     assert isinstance(value, float)
     if value != value:
         return "NAN"
@@ -69,4 +77,4 @@ def literal(value: object, dtype: _core.DType | None) -> str:
 
 
 def _is_single(dtype: _core.DType | None) -> bool:
-    return dtype is not None and dtype.name in ("float16", "float32")
+    return dtype is not None and dtype.name in ("float16", "float32", "complex64")

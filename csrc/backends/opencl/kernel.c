@@ -60,7 +60,7 @@ static void ask_parameter(const usm_opencl_api *api, cl_kernel id, cl_uint i, pa
             CL_SUCCESS) {
         return;
     }
-    out->type = text->type;
+    out->type = usm_parameter_shown_type(text->type);
     if (api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_NAME, sizeof text->name, text->name, NULL) ==
             CL_SUCCESS &&
         text->name[0] != 0) {

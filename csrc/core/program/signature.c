@@ -226,15 +226,37 @@ static const struct {
     const char *name;
     usm_dtype dtype;
 } scalars[] = {
-    {"char", USM_INT8},        {"uchar", USM_UINT8},      {"unsigned char", USM_UINT8},
-    {"short", USM_INT16},      {"ushort", USM_UINT16},    {"unsigned short", USM_UINT16},
-    {"int", USM_INT32},        {"uint", USM_UINT32},      {"unsigned int", USM_UINT32},
-    {"long", USM_INT64},       {"ulong", USM_UINT64},     {"unsigned long", USM_UINT64},
-    {"half", USM_FLOAT16},     {"_Float16", USM_FLOAT16}, {"float", USM_FLOAT32},
-    {"double", USM_FLOAT64},   {"size_t", USM_UINT64},    {"bool", USM_BOOL},
-    {"signed char", USM_INT8}, {"ptrdiff_t", USM_INT64},  {"intptr_t", USM_INT64},
+    {"char", USM_INT8},
+    {"uchar", USM_UINT8},
+    {"unsigned char", USM_UINT8},
+    {"short", USM_INT16},
+    {"ushort", USM_UINT16},
+    {"unsigned short", USM_UINT16},
+    {"int", USM_INT32},
+    {"uint", USM_UINT32},
+    {"unsigned int", USM_UINT32},
+    {"long", USM_INT64},
+    {"ulong", USM_UINT64},
+    {"unsigned long", USM_UINT64},
+    {"half", USM_FLOAT16},
+    {"_Float16", USM_FLOAT16},
+    {"float", USM_FLOAT32},
+    {"double", USM_FLOAT64},
+    {"size_t", USM_UINT64},
+    {"bool", USM_BOOL},
+    {"signed char", USM_INT8},
+    {"ptrdiff_t", USM_INT64},
+    {"intptr_t", USM_INT64},
     {"uintptr_t", USM_UINT64},
+    {"usm_complex64", USM_COMPLEX64},
+    {"usm_complex128", USM_COMPLEX128},
 };
+
+const char *usm_parameter_shown_type(const char *type)
+{
+    static const char ours[] = "usm_";
+    return strncmp(type, "usm_complex", 11) == 0 ? type + sizeof ours - 1 : type;
+}
 
 void usm_parameter_read_type(const char *name, size_t length, usm_parameter *out)
 {

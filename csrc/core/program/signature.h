@@ -33,4 +33,7 @@ usm_status usm_signature_apply(usm_kernel *kernel, const char *signatures, usm_e
  */
 void usm_parameter_read_type(const char *name, size_t length, usm_parameter *out);
 
+/* The program's own name of a type, "complex64*", whose compiler saw usm_complex64. A part of `type`. */
+const char *usm_parameter_shown_type(const char *type);
+
 #endif

@@ -277,7 +277,7 @@ static void apply_words(const char *type, size_t n, bool is_const, char *text, s
     }
     bool pointer = base < n;
     snprintf(text, room, "%.*s", (int)n, type);
-    out->type = text;
+    out->type = usm_parameter_shown_type(text);
     while (base > 0 && type[base - 1] == ' ') {
         base--;
     }
