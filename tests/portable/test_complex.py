@@ -396,12 +396,13 @@ REFUSED = {
 
 
 @on_devices
+@pytest.mark.parametrize("check", [False, True], ids=["plain", "checked"])
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(device, case):
+def test_what_is_refused(device, case, check):
     text, line, said = REFUSED[case]
     source = f"kernel void f(global complex64 *x) {{\n    {text};\n}}\n"
     with pytest.raises(usmpy.BuildError) as caught:
-        usmpy.Program(source, device=device)
+        usmpy.Program(source, device=device, check=check)
     assert said in str(caught.value)
     shown = f"{caught.value}\n{caught.value.log}"
     assert re.search(rf"(:{line}:|<source>\({line}\)|line {line} of <source>)", shown)
