@@ -101,7 +101,7 @@ kernel void f(global const int *x, global int *y, int n) {
     y[i] =
         x[i + n];
 }
-kernel void none(void) { int a[2]; a[get_global_id(0) + 1] = 1; }
+kernel void alone(void) { int a[2]; a[get_global_id(0) + 1] = 1; }
 """
 
 
@@ -122,12 +122,12 @@ def test_what_the_error_tells(queue):
     assert y.tolist() == [1, 2, 3, 4, 5, 0]  # a read outside is 0, and the work-item goes on
     assert failure(program.f[usmpy.Range(3, 2)](x, y, 0)) is None
     assert failure(program.f[0](x, y, 9)) is None
-    assert failure(queue.submit(program.none, (), 1)) is None
-    assert failure(queue.submit(program.none, (), 2)).argument == "a"
+    assert failure(queue.submit(program.alone, (), 1)) is None
+    assert failure(queue.submit(program.alone, (), 2)).argument == "a"
     with pytest.raises(TypeError, match=r"f takes 3 arguments \(x, y, n\), 2 were given"):
         program.f[3](x, y)
     with pytest.raises(usmpy.ExecutionPlacementError):
-        program.none[2]()
+        program.alone[2]()
 
 
 def test_what_depends_on_a_launch_that_failed_is_skipped(queue):
