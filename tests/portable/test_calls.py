@@ -69,6 +69,27 @@ def test_calls_of_several_types(device):
     )  # pow need not be exact
 
 
+@pytest.mark.parametrize("device", DEVICES, ids=str)
+@pytest.mark.parametrize("type", ["char", "int", "ulong", "float", "double"])
+def test_types_of_results(device, type):
+    calls = [
+        "sqrt(v)",
+        "fmax(v, v)",
+        "fma(v, v, v)",
+        "pow(v, v)",
+        "native_sin(v)",
+        "fast_length(v)",
+        "mad(v, v, v)",
+    ]
+    calls += ["ldexp(v, 1)", "max(v, v)", "clamp(v, v, v)"]
+    rows = "".join(f"    y[{k}] = sizeof({call});\n" for k, call in enumerate(calls))
+    source = f"kernel void f(global int *y) {{\n    {type} v = 1;\n{rows}}}\n"
+    y = usmpy.zeros(len(calls), dtype="int32", device=device)
+    usmpy.Program(source, device=device).f[1](y)
+    size = {"char": 1, "int": 4, "ulong": 8, "float": 4, "double": 8}[type]
+    assert y.tolist() == [4 if type == "float" else 8] * (len(calls) - 2) + [size] * 2
+
+
 ATOMIC_CALLS = {  # of cells that are 0
     "int": [
         "atomic_add(p, (char)3)",

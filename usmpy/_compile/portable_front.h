@@ -3,21 +3,25 @@
 //
 // "same" is of the host, too. USM_ONE: the type of x if all have it; else that of the sum, as for bool, which is
 // int. "fence" is for atomics of OpenCL C 2 by those of OpenCL C 1, which all drivers have; the orders are fences
-// around them. Intel's mad_sat is wrong for int, uint and long.
+// around them. Intel's mad_sat is wrong for int, uint and long. _Generic of NVIDIA's compiler takes `default` for
+// every number.
 // --- common
 #ifdef cl_khr_fp16
 #define USM_HALF(x) half : (x),
 #define USM_IS_HALF(x) USM_IS(x, half)
+#define USM_HALF_OR(x, other) __builtin_choose_expr(USM_IS((x) + 0, half), x, other)
 #else
 #define USM_HALF(x)
 #define USM_IS_HALF(x) 0
+#define USM_HALF_OR(x, other) other
 #endif
 #if defined(cl_khr_fp64) || defined(__opencl_c_fp64)
-#define USM_REAL(x) __typeof__(_Generic((x) + 0, float : 0.0f, USM_HALF(x) default : (double)0))
+#define USM_REAL(x) \
+    __typeof__(__builtin_choose_expr(USM_IS((x) + 0, float), 0.0f, USM_HALF_OR(x, (double)0)))
 #define USM_IS_DOUBLE(x) USM_IS(x, double)
 #else
 #define USM_IS_DOUBLE(x) 0
-#define USM_REAL(x) __typeof__(_Generic((x) + 0, USM_HALF(x) default : 0.0f))
+#define USM_REAL(x) __typeof__(USM_HALF_OR(x, 0.0f))
 #endif
 // --- same
 #define USM_SAME(x, y) __builtin_types_compatible_p(__typeof__(x), __typeof__(y))

@@ -132,7 +132,7 @@ def exactly(name: str) -> str:
 
 
 def _is_one(value: str, types: str) -> str:
-    """Whether a value has one of the types. Not by _Generic, which on NVIDIA also sees the address space."""
+    """Whether a value has one of the types. Not by _Generic, which on NVIDIA takes default."""
     tests = {"half": f"USM_IS_HALF({value})", "double": f"USM_IS_DOUBLE({value})"}
     return f"({' | '.join(tests.get(type, f'USM_IS({value}, {type})') for type in types.split())})"
 
@@ -294,7 +294,7 @@ def _macro(name: str) -> str:
     if name == "nextafter":  # Intel's of half is that of float
         call = f"_Generic(usm_x, USM_HALF({NEXT_HALF}) default : {call})"
     if name in _FAST:
-        call = f"_Generic(usm_x + 0, float : {call}, default : {_FAST[name]})"
+        call = f"__builtin_choose_expr(USM_IS(usm_x + 0, float), {call}, {_FAST[name]})"
     # PoCL's names are macros.
     found = f"#ifdef {native}\n#undef {native}\n#define usm_{native} _cl_{native}\n"
     found += f"#else\n#define usm_{native} {native}\n#endif\n"
