@@ -22,12 +22,7 @@ NAMES |= {33: "bool", 50: "half", 52: "float", 56: "double", 0: "void"}
 DTYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8"}
 DTYPES |= {"ulong": "u8", "bool": "?", "half": "f2", "float": "f4", "double": "f8"}
 HEAD = """\
-#ifdef USMPY_CUDA
-#define AUTO auto
-#else
-#define AUTO __auto_type
-#endif
-#define ONE(k, call) { AUTO r = call; put(out + 8 * (N * k + i), (const uchar *)&r, sizeof(r)); \\
+#define ONE(k, call) { __auto_type r = call; put(out + 8 * (N * k + i), (const uchar *)&r, sizeof(r)); \\
     r = -1; int t = (int)sizeof(r) + (r < 0 ? 16 : 0); r = 0.5f; types[k] = t + (r != 0 ? 32 : 0); }
 #define CELL(k) put(out + 8 * (N * (CALLS + k) + i), (const uchar *)&c, sizeof(c));
 static void put(global uchar *to, const uchar *from, int size)
