@@ -107,7 +107,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(build):
         names = set(archive.namelist())
     package = {name for name in names if name.startswith("usmpy/")}
     (extension,) = (name for name in package if name.endswith(".so"))
-    files = [path for end in ("py", "c", "cuh") for path in (ROOT / "usmpy").rglob(f"*.{end}")]
+    files = [path for end in ("py", "c", "cuh", "h") for path in (ROOT / "usmpy").rglob(f"*.{end}")]
     source = {path.relative_to(ROOT).as_posix() for path in files}
     assert package == {*source, extension, "usmpy/_core.pyi", "usmpy/py.typed", "usmpy/include/usmpy.h"}
     rest = {re.sub(r"^usmpy-[^/]*\.dist-info/", "", name) for name in names - package}

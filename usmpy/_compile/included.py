@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Iterable
@@ -82,12 +81,17 @@ def own_parts(name: str) -> dict[str, str]:
     return dict(part.split("\n", 1) for part in own_text(name).split("// --- ")[1:])
 
 
-@functools.cache
+_state = ""
+
+
 def own_state() -> str:
     """The state of the files of this folder, which change during development without a new release."""
-    with os.scandir(os.path.dirname(__file__)) as entries:
-        states = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
-    return ";".join(f"{name},{state.st_mtime_ns},{state.st_size}" for name, state in sorted(states))
+    global _state
+    if not _state:
+        with os.scandir(os.path.dirname(__file__)) as entries:
+            states = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
+        _state = ";".join(f"{name},{state.st_mtime_ns},{state.st_size}" for name, state in sorted(states))
+    return _state
 
 
 def identify(source: str, options: str) -> bytes:

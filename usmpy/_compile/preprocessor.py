@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from functools import cache
 from typing import NamedTuple
 
 from . import build_options
@@ -106,12 +105,16 @@ def preprocess(source: str, constants: str, options: Wishes) -> str:
     return (preprocessor.run(before, NAME) if before else "") + preprocessor.run(source, NAME)
 
 
-@cache
+_known: dict[str, dict[str, _Macro]] = {}
+
+
 def _macros(constants: str) -> dict[str, _Macro]:
     """What a text of definitions defines. It is read once: that takes longer than to read a short program."""
-    preprocessor = Preprocessor()
-    preprocessor.run(constants, "<usmpy>")
-    return preprocessor.macros
+    if constants not in _known:
+        preprocessor = Preprocessor()
+        preprocessor.run(constants, "<usmpy>")
+        _known[constants] = preprocessor.macros
+    return _known[constants]
 
 
 class Preprocessor:
