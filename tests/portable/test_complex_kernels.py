@@ -546,9 +546,9 @@ CHECKED_SOURCE = "complex64 square(global complex64 *x, int i) { return x[i] * x
 @on_devices
 def test_checked_programs(device):
     checked, plain = (usmpy.Program(CHECKED_SOURCE, device=device, check=check) for check in (True, False))
-    lines = CHECKED_SOURCE.split("\n")
+    lines, queue = CHECKED_SOURCE.split("\n"), usmpy.Queue(device)  # which others do not wait for
     for name, i, k in itertools.product(CHECKED, (0, 3, 4, -1), (2, 0)):
-        x = usmpy.asarray(np.array([1 + 2j, 3 - 1j, 0.5j, 4], "c8"), device=device)
+        x = usmpy.asarray(np.array([1 + 2j, 3 - 1j, 0.5j, 4], "c8"), device=queue)
         y, error = x.copy(), None
         try:
             checked[name][1](x, i, k).wait()
