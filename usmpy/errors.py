@@ -132,7 +132,7 @@ def _build_error(message: str, log: str | None, backend: str, where: str = "") -
 class KernelError(UsmError):
     """A work-item of a checked kernel did what it may not (`Program` with ``check=True``).
 
-    `Event.wait` raises it. Of a launch, the first failure is told.
+    `Event.wait` raises it, for the first failure of the launch.
 
     Parameters
     ----------

@@ -33,9 +33,10 @@ class Pointers:
     def is_deduced(self, one: Declared) -> bool:
         """__auto_type p = x + i"""
         value = self.tree.values.get(one.name)
-        type = self.types.type_of(value) if value and "__auto_type" in one.words else None
-        return bool(type and type[1]) or (value is not None and value.bare().kind == "prefix" and
-            "__auto_type" in one.words and self.text[value.bare().at] == "&")  # fmt: skip
+        if value is None or "__auto_type" not in one.words:
+            return False
+        type, bare = self.types.type_of(value), value.bare()
+        return bool(type and type[1]) or (bare.kind == "prefix" and self.text[bare.at] == "&")
 
     def is_array(self, node: Node) -> bool:
         """Whether it is an array, and no pointer."""

@@ -28,8 +28,12 @@ __attribute__((noinline)) static void usm_ck_fail(struct usm_ck *usm_ck, int usm
         ((global char *)(usm_ck_r + 10))[usm_ck_k] = usm_ck_where[usm_ck_k];
     }
 }
+static inline bool usm_ck_holds(ulong usm_ck_lo, ulong usm_ck_hi, ulong usm_ck_p, ulong usm_ck_size)
+{
+    return usm_ck_lo <= usm_ck_p && usm_ck_p <= usm_ck_hi && usm_ck_size <= usm_ck_hi - usm_ck_p;
+}
 /* Whether element i from the pointer at p, of that size, is within [lo, hi). hi < lo: within any argument;
-   from 0 to the largest number: unknown memory, which is not checked. */
+   from 0 to the largest number: unknown memory, which is not checked. Arguments are searched on failure. */
 __attribute__((noinline)) static int usm_ck_at(struct usm_ck *usm_ck, ulong usm_ck_lo, ulong usm_ck_hi,
                                                ulong usm_ck_p, ulong usm_ck_size, long usm_ck_i,
                                                int usm_ck_line, constant char *usm_ck_where)
@@ -37,26 +41,25 @@ __attribute__((noinline)) static int usm_ck_at(struct usm_ck *usm_ck, ulong usm_
     const long usm_ck_most = 1l << 40;
     bool usm_ck_near = -usm_ck_most < usm_ck_i && usm_ck_i < usm_ck_most;
     ulong usm_ck_from = usm_ck_p + (usm_ck_near ? usm_ck_i : 0) * (long)usm_ck_size;
+    if ((usm_ck_lo == 0 && usm_ck_hi == ~0ul) ||
+        (usm_ck_near && usm_ck_holds(usm_ck_lo, usm_ck_hi, usm_ck_from, usm_ck_size))) {
+        return 1;
+    }
     int usm_ck_argument = -1;
-    for (int usm_ck_k = 0; usm_ck_k < usm_ck->n; usm_ck_k++) {
-        ulong usm_ck_first = usm_ck->arguments[2 * usm_ck_k],
-              usm_ck_last = usm_ck->arguments[2 * usm_ck_k + 1];
-        if (usm_ck_hi < usm_ck_lo && usm_ck_near && usm_ck_first <= usm_ck_from &&
-            usm_ck_from <= usm_ck_last && usm_ck_size <= usm_ck_last - usm_ck_from) {
+    for (int usm_ck_k = usm_ck->n - 1; usm_ck_k >= 0; usm_ck_k--) {
+        ulong usm_ck_first = usm_ck->arguments[2 * usm_ck_k];
+        ulong usm_ck_last = usm_ck->arguments[2 * usm_ck_k + 1];
+        if (usm_ck_hi < usm_ck_lo && usm_ck_near &&
+            usm_ck_holds(usm_ck_first, usm_ck_last, usm_ck_from, usm_ck_size)) {
             return 1;
         }
-        if (usm_ck_argument < 0 && usm_ck_first == usm_ck_lo && usm_ck_last == usm_ck_hi) {
+        if (usm_ck_first == usm_ck_lo && usm_ck_last == usm_ck_hi) {
             usm_ck_argument = usm_ck_k;
         }
     }
     if (usm_ck_hi < usm_ck_lo) {
         usm_ck_fail(usm_ck, 1, -2, 0, usm_ck_i, -1, usm_ck_line, usm_ck_where);
         return 0;
-    }
-    if ((usm_ck_lo == 0 && usm_ck_hi == ~0ul) ||
-        (usm_ck_near && usm_ck_lo <= usm_ck_from && usm_ck_from <= usm_ck_hi &&
-         usm_ck_size <= usm_ck_hi - usm_ck_from)) {
-        return 1;
     }
     long usm_ck_before = (long)(usm_ck_p - usm_ck_lo), usm_ck_bytes = (long)usm_ck_size;
     usm_ck_before = (usm_ck_before - (usm_ck_before < 0 ? usm_ck_bytes - 1 : 0)) / usm_ck_bytes;
