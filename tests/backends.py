@@ -48,6 +48,10 @@ def host_part() -> usmpy.Device:
 
 INTEL = "Intel(R) Corporation"  # PoCL reports "GenuineIntel" for Intel's processors
 POCL = ("pthread-", "cpu-")  # prefixes of its devices' names before version 5 and since
+# Of PoCL 3.1: a loop with a barrier within `if` leaves out what the branch does, also of a program in C.
+POCL_FAULTS = {
+    "test_peers.py::test_results[opencl-pocl-numba_cuda-sum_in_place]": "a loop with a barrier in a branch"
+}
 
 
 def opencl(vendor: str, *names: str) -> Callable[[], usmpy.Device]:
@@ -236,7 +240,7 @@ BACKENDS = [
         files=PLACEMENT,
     ),
     Backend("opencl-intel", opencl(INTEL), EVERY_PROCESSOR | {"system-usm", "shares"}),
-    Backend("opencl-pocl", opencl("PoCL", *POCL), EVERY_PROCESSOR),
+    Backend("opencl-pocl", opencl("PoCL", *POCL), EVERY_PROCESSOR, POCL_FAULTS),
     Backend(CUDA_NAME, cuda(0), frozenset({"host-task", "shares", "streams"}), CUDA),
     Backend("level-zero-sim", level_zero(0), LEVEL_ZERO_TAGS, LEVEL_ZERO, slow=SLOW),
     Backend(

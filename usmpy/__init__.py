@@ -198,6 +198,7 @@ from ._enums import MemoryConnection
 from ._include import get_include
 from ._indexing import extract, place, put, put_along_axis
 from ._inspection import __array_namespace_info__
+from ._kernel import kernel
 from ._kernels.elementwise import ElementwiseKernel
 from ._kernels.reduction import ReductionKernel
 from ._kernels.scan import ScanKernel
@@ -354,6 +355,7 @@ __all__ = [
     "isin",
     "isinf",
     "isnan",
+    "kernel",
     "less",
     "less_equal",
     "linspace",

@@ -1450,6 +1450,28 @@ class LocalMemory(_Immutable):
     @property
     def nbytes(self) -> int:
         """Size for each work-group, in bytes."""
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements: that which kernels written in Python see."""
+
+@final
+class _Dispatch:
+    """The kernels that were built from a Python function, by the types of their arguments.
+
+    Parameters
+    ----------
+    owner : PythonKernel
+        Builds them.
+    name : str
+    n : int
+        The number of arguments.
+    checked : bool
+    """
+    def __new__(cls, owner: object, name: str, n: int, checked: builtins.bool, /) -> Self: ...
+    @property
+    def built(self) -> list[Kernel]:
+        """The kernels, the oldest first."""
+    def __getitem__(self, key: Any, /) -> BoundKernel: ...
 
 @final
 class Program(_Immutable):

@@ -202,8 +202,9 @@ static int exec(PyObject *module)
         usmpy_array_add_type(module, state) < 0 || usmpy_inspection_add_types(module, state) < 0 ||
         usmpy_borrow_add_types(module, state) < 0 || usmpy_notifier_add_type(module, state) < 0 ||
         usmpy_range_add_types(module, state) < 0 || usmpy_kernel_add_types(module, state) < 0 ||
-        usmpy_program_add_type(module, state) < 0 || usmpy_trace_add_type(module, state) < 0 ||
-        add_functions(module) < 0 || usmpy_add_c_api(module) < 0 || usmpy_deferred_start(module) < 0) {
+        usmpy_dispatch_add_type(module, state) < 0 || usmpy_program_add_type(module, state) < 0 ||
+        usmpy_trace_add_type(module, state) < 0 || add_functions(module) < 0 || usmpy_add_c_api(module) < 0 ||
+        usmpy_deferred_start(module) < 0) {
         return -1;
     }
     set_newest(state->interpreter, state);

@@ -147,6 +147,7 @@ int usmpy_borrow_add_types(PyObject *module, usmpy_state *state);
 int usmpy_notifier_add_type(PyObject *module, usmpy_state *state);
 int usmpy_range_add_types(PyObject *module, usmpy_state *state);
 int usmpy_kernel_add_types(PyObject *module, usmpy_state *state);
+int usmpy_dispatch_add_type(PyObject *module, usmpy_state *state);
 int usmpy_program_add_type(PyObject *module, usmpy_state *state);
 int usmpy_trace_add_type(PyObject *module, usmpy_state *state);
 

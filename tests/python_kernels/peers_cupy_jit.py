@@ -7,7 +7,9 @@ here. Their source is in UNSUPPORTED, so they do not count as covered kernels.
 import math
 
 import numpy as np
-from cases import Case, Local
+from python_kernels.cases import Case, Local
+
+import usmpy
 from usmpy.kernel_api import (
     atomic_add,
     atomic_and,
@@ -27,8 +29,6 @@ from usmpy.kernel_api import (
     get_num_groups,
     local_array,
 )
-
-import usmpy
 
 EXAMPLES = "examples/jit/"
 GUIDE = "docs/source/user_guide/kernel.rst::"
@@ -201,6 +201,19 @@ def store_shape(x):
         x[0, 0, 0] = shape[0]
         x[0, 0, 1] = shape[1]
         x[0, 0, 2] = shape[2]
+
+
+def stride_result(x):
+    x = x.copy(order="K")
+    x[0, 0, 3:] = [stride // x.itemsize for stride in x.strides]
+    return x
+
+
+def store_strides(x):
+    """Of usmpy, in elements."""
+    if get_global_id(0) == 0:
+        strides = x.strides
+        x[0, 0, 3], x[0, 0, 4], x[0, 0, 5] = strides[0], strides[1], strides[2]
 
 
 def copy_and_return(x, y):
@@ -1084,7 +1097,16 @@ add_rows(
 
 # Kernels that the language refuses, and what has no counterpart.
 
-REFUSED = {(RAW[:-2], "test_shape_strides"): "the strides of an array are not in the language"}
+for order in "CF":
+    add(
+        f"store_strides_{order}",
+        store_strides,
+        RAW + "test_shape_strides",
+        lambda rng, order=order: (1, [np.zeros((3, 4, 6), order=order)]),
+        lambda args: [stride_result(args[0])],
+    )
+
+REFUSED = {}
 
 UNSUPPORTED = LIBRARY | {
     (RAW[:-2], "test_raw_grid_invalid1"): "checks an error",

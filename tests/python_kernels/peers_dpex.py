@@ -4,7 +4,9 @@ import enum
 import math
 
 import numpy as np
-from cases import Case, Local, View
+from python_kernels.cases import Case, Local, View
+
+import usmpy
 from usmpy.kernel_api import (
     atomic_add,
     atomic_and,
@@ -25,8 +27,6 @@ from usmpy.kernel_api import (
     local_array,
     private_array,
 )
-
-import usmpy
 
 EXAMPLES = "numba_dpex/examples/kernel/"
 TESTS = "numba_dpex/tests/kernel_tests/"
@@ -461,6 +461,24 @@ for dtype in ("int32", "int64", "float32", "float64"):
         ),
         first_two,
     )
+
+
+def sum_of_rows(a, b, c):
+    i, j = get_global_id(0), get_global_id(1)
+    row, other, out = a[i], b[i], c[i]
+    out[j] = row[j] + other[j]
+
+
+add(
+    "sum_of_rows",
+    sum_of_rows,
+    TESTS + "test_usm_ndarray_args.py::sum_2d_slice",
+    lambda rng: (
+        (6, 7),
+        [np.arange(42).reshape(6, 7), rng.integers(0, 9, (6, 7)), np.zeros((6, 7), "int64")],
+    ),
+    first_two,
+)
 
 # Atomics.
 
@@ -1241,7 +1259,6 @@ for transposed in (False, True):
 # Kernels that the language refuses, and what has no counterpart.
 
 REFUSED = {
-    (TESTS + "test_usm_ndarray_args.py", "sum_2d_slice"): "a row of an array as a variable: write x[i, j]",
     (TESTS + "test_index_space_ids.py", "set_dimensions_item"): "kernel_api has no number of dimensions",
     (TESTS + "test_index_space_ids.py", "set_dimensions_nd_item"): "kernel_api has no number of dimensions",
     (TESTS + "test_index_space_ids.py", "set_dimensions_group"): "kernel_api has no number of dimensions",

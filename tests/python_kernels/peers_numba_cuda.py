@@ -6,9 +6,12 @@ Only the user guide and its examples count as promised (`PROMISED`). The kernels
 
 import enum
 import math
+import types
 
 import numpy as np
-from cases import Case, Local, View
+from python_kernels.cases import Case, Local, View
+
+import usmpy
 from usmpy.kernel_api import (
     atomic_add,
     atomic_and,
@@ -30,8 +33,6 @@ from usmpy.kernel_api import (
     mem_fence,
     private_array,
 )
-
-import usmpy
 
 GUIDE = "docs/source/user/"
 DOCS = "numba_cuda/numba/cuda/tests/doc_examples/"
@@ -1349,11 +1350,13 @@ def push_twice(flag, stack):
 
 
 def python_result(function):
-    """Expect what Python makes of the arguments."""
+    """Expect what Python makes of the arguments, with the casts of NumPy."""
+    names = {**function.__globals__, "usmpy": np}
+    in_python = types.FunctionType(function.__code__, names, closure=function.__closure__)
 
     def expect(args):
         args = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-        function(*args)
+        in_python(*args)
         return [a if isinstance(a, np.ndarray) else None for a in args]
 
     return expect

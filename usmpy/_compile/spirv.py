@@ -133,13 +133,27 @@ def _run(command: list[str], folder: str) -> str:
     return output
 
 
+def _half_in_memory(source: str, lacking: list[str]) -> str:
+    """vload_half and vstore_half, which clang declares for devices with half precision alone."""
+    if "fp16" not in lacking or not re.search(r"\bv(?:load|store)_half", source):
+        return ""
+    lines = []
+    for space in ("global", "local", "private", "constant"):
+        lines.append(f"float __attribute__((overloadable)) vload_half(size_t, const {space} half *);")
+        for real in ("float",) if "fp64" in lacking else ("float", "double"):
+            for mode in ("", "_rte", "_rtz", "_rtp", "_rtn") if space != "constant" else ():
+                name = f"vstore_half{mode}"
+                lines.append(f"void __attribute__((overloadable)) {name}({real}, size_t, {space} half *);")
+    return "\n".join(lines) + "\n"
+
+
 def _with_clang(tools: _Clang, source: str, options: list[str], lacking: list[str]) -> bytes:
     own_folder = os.getcwd()
     without = [f"-cl-ext=-{_FEATURES[name]}" for name in lacking]
     flags = [*_CLANG, *(word for flag in without for word in ("-Xclang", flag)), *options, "-I", own_folder]
     with tempfile.TemporaryDirectory(prefix="usmpy") as folder:
         with open(os.path.join(folder, "source.cl"), "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(f'#line 1 "{NAME}"\n{source}')
+            file.write(f'{_half_in_memory(source, lacking)}#line 1 "{NAME}"\n{source}')
         module = os.path.join(folder, "module.spv")
         if tools.translator is None:
             target = ["--target=spirv64", "-fintegrated-objemitter"]

@@ -120,11 +120,11 @@ static int take_array(const usm_parameter *parameter, usmpy_array *array, usm_ar
                      type_of(parameter), name_of(parameter));
         return -1;
     }
-    if (parameter->kind == USM_PARAMETER_POINTER && parameter->dtype != USM_NO_DTYPE &&
+    if (!taken->any_layout && parameter->kind == USM_PARAMETER_POINTER && parameter->dtype != USM_NO_DTYPE &&
         !points_to((usm_dtype)parameter->dtype, (usm_dtype)array->dtype)) {
         return refuse_dtype(parameter, array, writes);
     }
-    if ((array->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) == 0) {
+    if (!taken->any_layout && (array->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) == 0) {
         return usmpy_refuse_array(
             PyExc_BufferError, parameter, writes,
             PyUnicode_FromString("a USMArray that is not contiguous was given, and a kernel sees no strides"),

@@ -15,6 +15,7 @@ typedef struct usmpy_arguments {
     Py_buffer *views; /* views that large values are borrowed from until the submission */
     Py_ssize_t n_views;
     bool has_local;
+    bool any_layout; /* the kernel was built for the arrays: any strides, and no check of dtypes */
 } usmpy_arguments;
 
 /*

@@ -1,6 +1,6 @@
 /* BoundKernel: the callable that kernel[range] and kernel[range, events] return. */
+#include "dispatch.h"
 #include "docstrings.h"
-#include "launch.h"
 #include "py/args.h"
 
 #include <stddef.h>
@@ -14,11 +14,22 @@ typedef struct bound {
     usm_range range;
 } bound;
 
+/* The name of a Kernel or a Dispatch. */
+static const char *name_of(PyObject *kernel)
+{
+    return Py_IS_TYPE(kernel, usmpy_state_of(kernel)->kernel_type) ? ((usmpy_kernel *)kernel)->kernel->name
+                                                                   : usmpy_dispatch_name(kernel);
+}
+
 static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     bound *launcher = (bound *)self;
     usmpy_state *state = usmpy_state_of(self);
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (!Py_IS_TYPE(launcher->kernel, state->kernel_type)) {
+        return usmpy_dispatch_launch(state, launcher->kernel, &launcher->range, NULL, args, n, kwnames,
+                                     launcher->depends);
+    }
     if (USM_UNLIKELY(kwnames != NULL && PyTuple_GET_SIZE(kwnames) > 0)) {
         return usmpy_launch_by_name(state, launcher->kernel, &launcher->range, args, n, kwnames,
                                     launcher->depends);
@@ -29,12 +40,14 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
 static PyObject *bound_repr(PyObject *self)
 {
     const bound *launcher = (bound *)self;
-    const usm_kernel *kernel = ((usmpy_kernel *)launcher->kernel)->kernel;
+    bool written_in_c = Py_IS_TYPE(launcher->kernel, usmpy_state_of(self)->kernel_type);
     PyObject *range = usmpy_range_text(&launcher->range), *text = NULL;
-    PyObject *signature = range == NULL ? NULL : usmpy_signature_text(kernel);
+    PyObject *signature = range == NULL  ? NULL
+                          : written_in_c ? usmpy_signature_text(((usmpy_kernel *)launcher->kernel)->kernel)
+                                         : PyUnicode_FromString("...");
     if (signature != NULL) {
-        text = PyUnicode_FromFormat("<BoundKernel %s[%U%s]; call it with (%U)>", kernel->name, range,
-                                    launcher->depends != NULL ? ", ..." : "", signature);
+        text = PyUnicode_FromFormat("<BoundKernel %s[%U%s]; call it with (%U)>", name_of(launcher->kernel),
+                                    range, launcher->depends != NULL ? ", ..." : "", signature);
     }
     Py_XDECREF(range);
     Py_XDECREF(signature);
@@ -60,8 +73,7 @@ static bound *new_bound(usmpy_state *state)
 /* Raises the TypeError of usmpy/_brackets.py. -1 */
 static int refuse_key(PyObject *self, PyObject *key)
 {
-    PyObject *none =
-        usmpy_call("usmpy._brackets", "refuse", "(sO)", ((usmpy_kernel *)self)->kernel->name, key);
+    PyObject *none = usmpy_call("usmpy._brackets", "refuse", "(sO)", name_of(self), key);
     Py_XDECREF(none); /* always NULL: it raises */
     return -1;
 }
@@ -118,7 +130,7 @@ PyObject *usmpy_kernel_bind(PyObject *self, PyObject *key)
     launcher->depends = depends;
     launcher->range = range;
     /* Without these it cannot be part of a cycle. */
-    if (depends != NULL || ((usmpy_kernel *)self)->owner != NULL) {
+    if (depends != NULL || !Py_IS_TYPE(self, state->kernel_type) || ((usmpy_kernel *)self)->owner != NULL) {
         PyObject_GC_Track((PyObject *)launcher);
     }
     return (PyObject *)launcher;

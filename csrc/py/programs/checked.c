@@ -19,7 +19,8 @@ static PyObject *room_of(usmpy_state *state, PyObject *object)
 
 /* See usmpy/_checked.py, which makes the record and reads it. */
 PyObject *usmpy_launch_checked(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
-                               PyObject *const *objects, Py_ssize_t n, PyObject *depends)
+                               PyObject *const *objects, Py_ssize_t n, PyObject *depends,
+                               const usmpy_expansion *expansion)
 {
     PyObject *args = PyTuple_New(n), *rooms = PyTuple_New(n);
     PyObject *record = NULL, *event = NULL, *result = NULL;
@@ -32,9 +33,9 @@ PyObject *usmpy_launch_checked(usmpy_state *state, PyObject *kernel, const usm_r
                             args, rooms);
     }
     if (record != NULL && (record == Py_None || usm_range_items(range) == 0)) { /* nothing runs */
-        result = usmpy_launch_with(state, kernel, range, queue, objects, n, depends, NULL);
+        result = usmpy_launch_with(state, kernel, range, queue, objects, n, depends, NULL, expansion);
     } else if (record != NULL) {
-        event = usmpy_launch_with(state, kernel, range, queue, objects, n, depends, record);
+        event = usmpy_launch_with(state, kernel, range, queue, objects, n, depends, record, expansion);
     }
     if (event != NULL) {
         result = usmpy_call("usmpy._checked", "watch", "(OOOOI)", kernel, event, record, args, range->ndim);

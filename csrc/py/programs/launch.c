@@ -1,5 +1,6 @@
 /* Launches of kernels: everything is checked before anything is enqueued. */
 #include "argument.h"
+#include "dispatch.h"
 
 #include "py/args.h"
 #include "py/arrays/array.h"
@@ -16,9 +17,9 @@
 
 /*
  * Prefixes the message of the pending exception with "argument 2 (alpha) of scale". Exceptions of other
- * classes come from methods of the argument, and stay unchanged.
+ * classes come from methods of the argument, and stay unchanged. i: the parameter; shown: its number.
  */
-static void add_name(usmpy_state *state, const usm_kernel *kernel, size_t i)
+static void add_name(usmpy_state *state, const usm_kernel *kernel, size_t i, size_t shown)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -30,7 +31,7 @@ static void add_name(usmpy_state *state, const usm_kernel *kernel, size_t i)
     PyErr_NormalizeException(&type, &value, &traceback);
     PyObject *cause = PyException_GetCause(value);
     const char *name = kernel->parameters[i].name;
-    PyErr_Format(type, "argument %zu (%s) of %s: %S", i, name != NULL ? name : "unnamed", kernel->name,
+    PyErr_Format(type, "argument %zu (%s) of %s: %S", shown, name != NULL ? name : "unnamed", kernel->name,
                  value);
     if (cause != NULL) {
         usmpy_set_cause(cause);
@@ -203,7 +204,7 @@ static int check_placement(usmpy_state *state, const usm_kernel *kernel, PyObjec
                                      usm_backend_name(queue->backend), queue->device->info.name,
                                      (void *)queue->context),
                 "to_device(queue)", "usmpy.copyto(%s, t)");
-            add_name(state, kernel, at);
+            add_name(state, kernel, at, at);
             return -1;
         }
     }
@@ -372,15 +373,29 @@ PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel, const usm_range *ra
                        PyObject *const *objects, Py_ssize_t n, PyObject *depends)
 {
     return USM_UNLIKELY(((usmpy_kernel *)kernel)->checked)
-               ? usmpy_launch_checked(state, kernel, range, queue, objects, n, depends)
-               : usmpy_launch_with(state, kernel, range, queue, objects, n, depends, NULL);
+               ? usmpy_launch_checked(state, kernel, range, queue, objects, n, depends, NULL)
+               : usmpy_launch_with(state, kernel, range, queue, objects, n, depends, NULL, NULL);
+}
+
+/* Argument i of a launch. 0, or -1 with an exception that speaks of the argument alone. */
+static int take(usmpy_state *state, const usm_kernel *kernel, Py_ssize_t i, const usmpy_expansion *expansion,
+                usmpy_arguments *taken)
+{
+    usm_argument *out = &taken->arguments[i];
+    if (expansion != NULL && expansion->slots[i].kind != USMPY_SLOT_ITSELF) {
+        out->kind = USM_PARAMETER_VALUE;
+        out->size = sizeof *expansion->sizes;
+        memcpy(out->as.value, &expansion->sizes[i], sizeof *expansion->sizes);
+        return 0;
+    }
+    return usmpy_take_argument(state, &kernel->parameters[i], taken->objects[i], out, taken);
 }
 
 static const usm_parameter record_parameter = {.kind = USM_PARAMETER_POINTER, .dtype = USM_INT64};
 
 PyObject *usmpy_launch_with(usmpy_state *state, PyObject *kernel_object, const usm_range *range,
                             PyObject *queue, PyObject *const *objects, Py_ssize_t n, PyObject *depends,
-                            PyObject *record)
+                            PyObject *record, const usmpy_expansion *expansion)
 {
     usm_kernel *kernel = ((usmpy_kernel *)kernel_object)->kernel;
     Py_ssize_t room = n + (record != NULL);
@@ -390,7 +405,8 @@ PyObject *usmpy_launch_with(usmpy_state *state, PyObject *kernel_object, const u
         usmpy_array *arrays[INLINE_ARGUMENTS];
         Py_buffer views[INLINE_ARGUMENTS];
     } few;
-    usmpy_arguments taken = {objects, few.arguments, few.arrays, few.accesses, 0, few.views, 0, false};
+    usmpy_arguments taken = {objects, few.arguments, few.arrays,       few.accesses, 0, few.views,
+                             0,       false,         expansion != NULL};
     Py_buffer *block = NULL;
     PyObject *event = NULL;
     usmpy_deferred_poll();
@@ -409,12 +425,11 @@ PyObject *usmpy_launch_with(usmpy_state *state, PyObject *kernel_object, const u
         taken.arrays = (usmpy_array **)(taken.accesses + room);
     }
     Py_ssize_t i = 0;
-    while (i < n &&
-           usmpy_take_argument(state, &kernel->parameters[i], objects[i], &taken.arguments[i], &taken) == 0) {
+    while (i < n && take(state, kernel, i, expansion, &taken) == 0) {
         i++;
     }
     if (i < n) {
-        add_name(state, kernel, (size_t)i);
+        add_name(state, kernel, (size_t)i, expansion != NULL ? expansion->slots[i].argument : (size_t)i);
     } else if (record == NULL ||
                usmpy_take_argument(state, &record_parameter, record, &taken.arguments[n], &taken) == 0) {
         event = submit(state, (usmpy_kernel *)kernel_object, range, queue, room, depends, &taken);
@@ -436,8 +451,12 @@ PyObject *usmpy_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
+    PyObject *dispatch = NULL;
     if (!Py_IS_TYPE(out[0], state->kernel_type)) {
-        return usmpy_wrong_type("kernel", out[0], "a Kernel is allowed");
+        dispatch = usmpy_dispatch_of(state, out[0]);
+        if (dispatch == NULL) {
+            return usmpy_wrong_type("kernel", out[0], "a Kernel or a PythonKernel is allowed");
+        }
     }
     if (usmpy_parse_range(state, out[2], &range, "range") < 0) {
         return NULL;
@@ -449,8 +468,11 @@ PyObject *usmpy_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (items == NULL) {
         return NULL;
     }
-    PyObject *event = usmpy_launch(state, out[0], &range, self, ((PyTupleObject *)items)->ob_item,
-                                   PyTuple_GET_SIZE(items), out[3]);
+    PyObject **objects = ((PyTupleObject *)items)->ob_item;
+    Py_ssize_t n = PyTuple_GET_SIZE(items);
+    PyObject *event = dispatch != NULL
+                          ? usmpy_dispatch_launch(state, dispatch, &range, self, objects, n, NULL, out[3])
+                          : usmpy_launch(state, out[0], &range, self, objects, n, out[3]);
     Py_DECREF(items);
     return event;
 }

@@ -15,6 +15,7 @@ typedef struct usmpy_range {
 typedef struct usmpy_local {
     PyObject_HEAD
     Py_ssize_t nbytes; /* 1 to UINT32_MAX */
+    usm_dtype dtype;   /* of the elements, for kernels written in Python */
 } usmpy_local;
 
 typedef struct usmpy_kernel {
@@ -53,14 +54,24 @@ extern PyType_Spec usmpy_bound_spec;
 PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
                        PyObject *const *objects, Py_ssize_t n, PyObject *depends);
 /*
+ * For a kernel written in Python, which was built for the types of these arguments and takes arrays of any
+ * strides: what each argument is, and the numbers of those that are sizes.
+ */
+typedef struct usmpy_expansion {
+    const struct usmpy_slot *slots;
+    const int64_t *sizes;
+} usmpy_expansion;
+/*
  * The same; record: where a checked kernel keeps its first failure, a USMArray that follows the arguments, or
- * NULL.
+ * NULL. expansion: NULL for kernels of a Program.
  */
 PyObject *usmpy_launch_with(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
-                            PyObject *const *objects, Py_ssize_t n, PyObject *depends, PyObject *record);
+                            PyObject *const *objects, Py_ssize_t n, PyObject *depends, PyObject *record,
+                            const usmpy_expansion *expansion);
 /* A launch of a checked kernel; its event is that of the task that reads the record. */
 PyObject *usmpy_launch_checked(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
-                               PyObject *const *objects, Py_ssize_t n, PyObject *depends);
+                               PyObject *const *objects, Py_ssize_t n, PyObject *depends,
+                               const usmpy_expansion *expansion);
 /* The same in the queue that the arrays share. The objects of `names`, a tuple, follow the n objects. */
 PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel, const usm_range *range,
                                PyObject *const *objects, Py_ssize_t n, PyObject *names, PyObject *depends);

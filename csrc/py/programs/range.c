@@ -294,6 +294,7 @@ static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     usmpy_local *self = (usmpy_local *)type->tp_alloc(type, 0);
     if (self != NULL) {
         self->nbytes = (Py_ssize_t)usm_dtype_nbytes(dtype, n);
+        self->dtype = dtype;
     }
     return (PyObject *)self;
 }
@@ -303,14 +304,29 @@ static PyObject *local_repr(PyObject *self)
     return PyUnicode_FromFormat("LocalMemory(%zd)", ((usmpy_local *)self)->nbytes);
 }
 
+static PyObject *local_dtype(PyObject *self, void *Py_UNUSED(unused))
+{
+    return Py_NewRef(usmpy_dtype_object(usmpy_state_of(self), ((usmpy_local *)self)->dtype));
+}
+
+static PyGetSetDef local_getset[] = {
+    {"dtype", local_dtype, NULL, USMPY_DOC_LocalMemory_dtype, NULL},
+    {0},
+};
+
 static PyMemberDef local_members[] = {
     {"nbytes", T_PYSSIZET, offsetof(usmpy_local, nbytes), READONLY, USMPY_DOC_LocalMemory_nbytes},
     {0},
 };
 
 static PyType_Slot local_slots[] = {
-    {Py_tp_doc, USMPY_DOC_LocalMemory}, {Py_tp_new, local_new},         {Py_tp_dealloc, usmpy_free_object},
-    {Py_tp_repr, local_repr},           {Py_tp_members, local_members}, {0, NULL},
+    {Py_tp_doc, USMPY_DOC_LocalMemory},
+    {Py_tp_new, local_new},
+    {Py_tp_dealloc, usmpy_free_object},
+    {Py_tp_repr, local_repr},
+    {Py_tp_members, local_members},
+    {Py_tp_getset, local_getset},
+    {0, NULL},
 };
 
 static PyType_Spec range_spec = {

@@ -2,12 +2,9 @@
 
 import collections
 
-import cases
 import numpy as np
-import peers_cupy_jit
-import peers_dpex
-import peers_numba_cuda
 import pytest
+from python_kernels import cases, peers_cupy_jit, peers_dpex, peers_numba_cuda
 
 import usmpy
 

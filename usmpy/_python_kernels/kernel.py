@@ -1,0 +1,205 @@
+"""PythonKernel: a Python function as a kernel, built for each set of argument types at its first launch."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import threading
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .. import _core
+from ..errors import BuildError
+from . import types
+from .program import Program, Slot
+from .source import Origin
+from .types import Type
+
+if TYPE_CHECKING:
+    from .._core import Device, Event, Kernel, Queue
+
+_KINDS = {"pointer": 0, "local": 0, "value": 0, "extent": 1, "stride": 2, "count": 3}
+_ASPECTS = {"float64": "has_fp64", "complex128": "has_fp64"}
+
+
+class PythonKernel(_core._Immutable):
+    """A Python function as a kernel; the decorator `kernel` makes it.
+
+    A launch is written as that of a `Kernel`: ``add[range](*args)`` or ``add[range, events](*args)`` returns
+    the Event of the launch. Arguments may also be given by name, and have defaults.
+
+    Parameters
+    ----------
+    function : function
+        The body of one work-item, in the language of `docs/python-kernels.md`.
+    check : bool, optional
+        Whether indices, divisions and assertions are checked, as in `Program`; by default as
+        ``USMPY_CHECK`` says.
+    options : str, optional
+        Options of the compiler, as `Program` takes them.
+
+    Raises
+    ------
+    BuildError
+        The function has no source, or uses what kernels do not have; at a launch with new types: an
+        operation is not defined for them. The message shows the line.
+    TypeError
+        An argument has a wrong type.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> from usmpy.kernel_api import get_global_id
+    >>> @usmpy.kernel
+    ... def axpy(a, x, y):
+    ...     i = get_global_id(0)
+    ...     y[i] += a * x[i]
+    >>> x, y = usmpy.ones((2, 3), dtype="float32", device="host")
+    >>> event = axpy[usmpy.Range(3)](2.0, x, y)
+    >>> y.tolist()
+    [3.0, 3.0, 3.0]
+    """
+
+    def __init__(
+        self, function: Callable[..., object], *, check: bool | None = None, options: str = ""
+    ) -> None:
+        if isinstance(function, staticmethod):
+            function = function.__func__
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"function is a {type(function).__name__:.80}; a Python function is allowed")
+        if check is not None and not isinstance(check, bool):
+            raise TypeError(f"check is {check!r:.80}; a bool is allowed")
+        if not isinstance(options, str):
+            raise TypeError(f"options is {options!r:.80}; a str is allowed")
+        wish = os.environ.get("USMPY_CHECK", "")
+        self._check = wish not in ("", "0") if check is None else check
+        self._options = options
+        self._origin = Origin(function)
+        self._signature = inspect.signature(function)
+        self._name, self._function = function.__name__, function
+        self._lock = threading.Lock()
+        self._texts: dict[Any, Program] = {}
+        self._dispatch = _core._Dispatch(
+            self, function.__name__, len(self._signature.parameters), self._check
+        )
+        functools.update_wrapper(self, function)
+
+    def __repr__(self) -> str:
+        return f"<PythonKernel {self._name}{self._signature}>"
+
+    def __reduce__(self) -> str:
+        return self._function.__qualname__
+
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        raise TypeError(f"{self._name} needs a range in brackets: {self._name}[range](...)")
+
+    def __getitem__(self, key: Any) -> Callable[..., Event]:
+        return self._dispatch[key]
+
+    @property
+    def check(self) -> bool:
+        """Whether indices, divisions and assertions are checked."""
+        return self._check
+
+    @property
+    def options(self) -> str:
+        """Options of the compiler."""
+        return self._options
+
+    @property
+    def specialisations(self) -> list[Kernel]:
+        """The kernels that were built so far, the oldest first."""
+        return self._dispatch.built
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The program for these arguments, in the portable language.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As in a launch, which is not made.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> from usmpy.kernel_api import get_global_id
+        >>> @usmpy.kernel
+        ... def double(x):
+        ...     x[get_global_id(0)] *= 2
+        >>> print(double.source(usmpy.ones(3, dtype="int32", device="host")).splitlines()[0])
+        kernel void double_1(global int *x)
+        """
+        arguments = self._order(args, kwargs)
+        queue = next((a.queue for a in arguments if isinstance(a, _core.USMArray)), None)
+        return self._program(arguments, None if queue is None else queue.device).text()
+
+    def _order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position."""
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self._name}{self._signature}: {error}") from None
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def _describe(self, k: int, value: Any) -> tuple[Any, ...]:
+        """What an argument is specialised for. The C of dispatch.c has the same classes."""
+        if isinstance(value, _core.USMArray):
+            if value.dtype.name in types.ELEMENTS:
+                return ("array", value.dtype.name, value.ndim, value.flags.c_contiguous)
+            given = f"a USMArray of {value.dtype} was given; kernels have {', '.join(types.ELEMENTS)}"
+        elif value is None:
+            return ("none",)
+        elif isinstance(value, _core.LocalMemory):
+            if value.dtype.name in types.BY_NAME:
+                return ("local", value.dtype.name)
+            given = f"LocalMemory of {value.dtype} was given; {', '.join(types.BY_NAME)} are allowed"
+        else:
+            name = str(getattr(value, "dtype", ""))
+            if name in types.ELEMENTS and getattr(value, "ndim", None) == 0:
+                return ("number", types.ELEMENTS[name])
+            for kind in (bool, int, float, complex):
+                if isinstance(value, kind):
+                    return ("number", types.BOOL if kind is bool else Type(kind.__name__, 0))
+            given = (
+                f"{'an' if type(value).__name__[0] in 'aeio' else 'a'} {type(value).__name__:.80} was given; "
+            )
+            given += "a USMArray, a number, LocalMemory or None is allowed"
+            if hasattr(value, "__dlpack__"):
+                given += "; usmpy.from_dlpack(x) or usmpy.asarray(x, device=...) makes an array"
+        name = list(self._signature.parameters)[k]
+        raise TypeError(f"argument {k} ({name}) of {self._name}: {given}")
+
+    def _program(self, arguments: tuple[Any, ...], device: Device | None) -> Program:
+        kinds = [self._describe(k, value) for k, value in enumerate(arguments)]
+        elements = [types.ELEMENTS[kind[1]] for kind in kinds if kind[0] == "array"]
+        reals = [types.real_of(t) for t in elements if t.kind in ("float", "complex")]
+        double = device is None or device.has_fp64
+        real = max(reals, default=types.FLOAT64 if double else types.FLOAT32)
+        key = (*kinds, real)
+        with self._lock:
+            found = self._texts.get(key)
+            if found is None:
+                found = self._texts[key] = Program(self._function, self._origin, kinds, real, self._check)
+        return found
+
+    def _build(self, arguments: tuple[Any, ...], queue: Queue) -> tuple[Kernel, bytes, tuple[Any, ...]]:
+        """The kernel for these arguments, for a launch: the Kernel, its slots, limits of Python ints."""
+        program = self._program(arguments, queue.device)
+        try:
+            built = _core.Program(program.text(), device=queue, options=self._options, check=False)
+        except BuildError as error:
+            error.args = (f"{self._name}: {error.args[0]}", *error.args[1:])
+            raise
+        slots = bytes(value for slot in program.slots() if slot.kind != "record" for value in _packed(slot))
+        return built[program.name], slots, tuple(program.limits())
+
+
+def _packed(slot: Slot) -> tuple[int, int, int]:
+    return _KINDS[slot.kind], slot.argument, slot.axis

@@ -1,0 +1,398 @@
+"""The program of a Python kernel for one set of argument types: its text, and what a launch passes."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import keyword
+import os
+import re
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from . import types
+from .body import Body
+from .scope import wrap
+from .source import Origin
+from .statements import Function
+from .types import WEAK_INT, Type, c_name
+from .values import Array, Number, Object, Parameter, Tuple, Value, extent_name, known, stride_name
+
+_WORDS = """
+auto break case char const constant continue default do double else enum extern float for global goto half
+if inline int kernel local long main private register restrict return short signed size_t sizeof static
+struct switch typedef typeof uchar uint ulong union unsigned ushort void volatile while bool true false
+complex64 complex128 asm
+ptrdiff_t intptr_t uintptr_t generic pipe read_only write_only read_write NULL
+"""
+
+
+class Names:
+    """Names of a program in C: those of Python where C has no other use for them."""
+
+    def __init__(self) -> None:
+        from .._compile.portable_builtins import BUILTINS
+
+        self._reserved = {*_WORDS.split(), *BUILTINS}
+        self._given: dict[tuple[object, str], str] = {}
+        self._taken: set[str] = set()
+
+    def make(self, stem: str, owner: object) -> str:
+        """A name that nothing else in the program has; the same one for the same stem and owner."""
+        found = self._given.get((owner, stem))
+        if found is None:
+            clean = re.sub(r"[^A-Za-z0-9_]", "_", stem)
+            clean = (
+                f"p{clean}" if clean.startswith("_") or clean.startswith(("usm", "CLK", "atom")) else clean
+            )
+            found, k = clean, 0
+            while found in self._taken or found in self._reserved or keyword.iskeyword(found):
+                k += 1
+                found = f"{clean}_{k}"
+            self._taken.add(found)
+            self._given[owner, stem] = found
+        return found
+
+
+class Slot(NamedTuple):
+    """What a launch passes for one parameter of the kernel in C."""
+
+    kind: str  # "pointer", "extent", "stride", "value", "local", "count" or "record"
+    argument: int = -1
+    axis: int = 0
+
+
+# What an argument is specialised for: ("array", dtype, ndim, contiguous), ("number", Type), ("none",),
+# ("local", dtype)
+Signature = tuple[Any, ...]
+
+
+class Program:
+    def __init__(
+        self, function: FunctionType, origin: Origin, signature: list[Signature], real: Type, checked: bool
+    ) -> None:
+        self.real, self.checked = real, checked
+        self.names = Names()
+        self._parts = _parts()
+        self._helpers: dict[Any, _Helper] = {}
+        self._active: list[FunctionType] = [function]
+        self._origins: dict[FunctionType, Origin] = {function: origin}
+        self.parameters: list[Parameter] = []
+        names = list(inspect.signature(function).parameters)
+        values = {}
+        for name, kind in zip(names, signature, strict=True):
+            parameter = Parameter(self.names.make(name, self))
+            self.parameters.append(parameter)
+            values[name] = self._argument(name, parameter, kind)
+        self.name = self.names.make(function.__name__, self.names)
+        self.kernel = _Kernel(self, function, origin, values)
+        self.kernel.compile()
+        self._signature = signature
+
+    def _argument(self, name: str, parameter: Parameter, kind: Signature) -> Value:
+        if kind[0] == "array":
+            _, element, ndim, contiguous = kind
+            return Array(name, element, parameter.name, "global", (None,) * ndim, contiguous, parameter)
+        if kind[0] == "local":
+            return Array(name, kind[1], parameter.name, "local", (None,), True, parameter)
+        if kind[0] == "none":
+            return Object(None)
+        number = known(kind[1], parameter.name)
+        if kind[1] == types.BOOL:
+            number.text = f"({parameter.name} != 0)"
+        if kind[1] == WEAK_INT:
+            number.origin = parameter
+        return number
+
+    # Calls of functions
+
+    def origin(self, function: FunctionType) -> Origin:
+        if function not in self._origins:
+            self._origins[function] = Origin(function)
+        return self._origins[function]
+
+    def bind(
+        self, function: FunctionType, values: list[Value], names: list[str], node: ast.Call, body: Body
+    ) -> dict[str, Value]:
+        """The arguments by name, with defaults."""
+        signature = inspect.signature(function)
+        split = len(values) - len(names)
+        try:
+            bound = signature.bind(*values[:split], **dict(zip(names, values[split:], strict=True)))
+        except TypeError as error:
+            body.refuse(node, f"{function.__name__}{signature}: {error}")
+        taken = dict(bound.arguments)
+        for name, parameter in signature.parameters.items():
+            if name not in taken:
+                default = wrap(parameter.default)
+                if isinstance(default, str):
+                    body.refuse(node, f"the default of {name}: {default}")
+                taken[name] = default
+        return {name: taken[name] for name in signature.parameters}
+
+    def call(self, body: Body, function: FunctionType, values: dict[str, Value], node: ast.Call) -> Value:
+        if function in self._active:
+            body.refuse(node, f"{function.__name__} calls itself: kernels have no recursion; write a loop")
+        values = {name: self._passed(value, body) for name, value in values.items()}
+        key = (function, tuple((name, _key(value)) for name, value in values.items()))
+        helper = self._helpers.get(key)
+        if helper is None:
+            self._active.append(function)
+            helper = _Helper(self, function, self.origin(function), values)
+            helper.compile()
+            self._active.pop()
+            self._helpers[key] = helper
+        return helper.write_call(body, values, node)
+
+    def _passed(self, value: Value, body: Body) -> Value:
+        """A tuple's items travel one by one; an array in checked kernels as it is."""
+        if isinstance(value, Tuple):
+            return Tuple([self._passed(item, body) for item in value.items])
+        return value
+
+    def record_name(self, body: Body) -> str:
+        return f"struct {self.names.make(f'{body.function.__name__}_result', body)}"
+
+    # The text
+
+    def slots(self) -> list[Slot]:
+        found = []
+        for k, (parameter, kind) in enumerate(zip(self.parameters, self._signature, strict=True)):
+            if kind[0] in ("array", "local"):
+                found.append(Slot("local" if kind[0] == "local" else "pointer", k))
+                extent = "count" if kind[0] == "local" else "extent"
+                found += [Slot(extent, k, axis) for axis in sorted(parameter.extents)]
+                found += [Slot("stride", k, axis) for axis in sorted(parameter.strides)]
+            elif kind[0] == "number":
+                found.append(Slot("value", k))
+        return found + [Slot("record")] * self.checked
+
+    def limits(self) -> list[tuple[int, int, int]]:
+        """The arguments that are Python ints, and the numbers that fit into what they meet."""
+        found: list[tuple[int, int, int]] = []
+        for k, (parameter, kind) in enumerate(zip(self.parameters, self._signature, strict=True)):
+            if kind == ("number", WEAK_INT) and parameter.met - {self.value_type(k)}:
+                ranges = [types.limits(t) for t in (types.INT64, *parameter.met)]
+                found.append((k, max(low for low, _ in ranges), min(high for _, high in ranges)))
+        return found
+
+    def value_type(self, k: int) -> Type:
+        """The type in which an argument that is a number travels."""
+        t: Type = self._signature[k][1]
+        if t == WEAK_INT:
+            return types.UINT64 if self.parameters[k].met == {types.UINT64} else types.INT64
+        if t.weak:
+            return self.real if t.kind == "float" else types.complex_of(self.real)
+        return t
+
+    def _declare(self, slot: Slot) -> str:
+        if slot.kind == "record":
+            return "global long *usm_record"
+        parameter = self.parameters[slot.argument]
+        if slot.kind in ("extent", "count"):
+            return f"long {extent_name(parameter, slot.axis)}"
+        if slot.kind == "stride":
+            return f"long {stride_name(parameter, slot.axis)}"
+        if slot.kind == "value":
+            t = self.value_type(slot.argument)
+            return f"{'uchar' if t == types.BOOL else c_name(t)} {parameter.name}"
+        element = types.stored_name(self._signature[slot.argument][1])
+        if slot.kind == "local":
+            return f"local {element} *{parameter.name}"
+        return f"global {'' if parameter.written else 'const '}{element} *{parameter.name}"
+
+    def text(self) -> str:
+        """The whole program in the portable language."""
+        called: list[_Helper] = []
+        needed = set(self.kernel.needed)
+        waiting: list[Function] = [self.kernel]
+        while waiting:
+            for helper in waiting.pop().called:
+                if helper not in called:
+                    called.append(helper)
+                    needed |= helper.needed
+                    waiting.append(helper)
+        called.sort(key=list(self._helpers.values()).index)  # a helper is complete before its caller
+        texts = [own_checked()] if self.checked else []
+        texts += [self._part(name, t) for name, t in sorted(needed)]
+        texts += [helper.text() for helper in called]
+        return "".join([*texts, self.kernel.text()])
+
+    def _part(self, name: str, t: Type) -> str:
+        c = c_name(t)
+        words = {"T": c, "F": f"usm_{name}_{c}", "R": c_name(types.real_of(t))}
+        words["U"] = c_name(Type("uint", t.bits)) if t.kind in ("int", "uint") else c
+        return re.sub(r"\b[TFRU]\b", lambda word: words[word[0]], self._parts[name])
+
+
+def _parts() -> dict[str, str]:
+    path = os.path.join(os.path.dirname(__file__), "portable_python.h")
+    with open(path, encoding="utf-8") as file:
+        return dict(part.split("\n", 1) for part in file.read().split("// --- ")[1:])
+
+
+def own_checked() -> str:
+    from .._compile.included import own_text
+
+    return own_text("portable_checked.h")
+
+
+def _key(value: Value) -> Any:
+    if isinstance(value, Array):
+        return value.key
+    if isinstance(value, Tuple):
+        return ("tuple", *map(_key, value.items))
+    if isinstance(value, Object):
+        return ("object", id(value.value))
+    return ("number", value.type, value.value, value.positive)
+
+
+def _render(lines: list[tuple[int, str]], filename: str) -> str:
+    """Statements, with the numbers of the Python file's lines; those of one line stand in one line."""
+    text: list[str] = []
+    depth, last, expected = 1, -1, -1
+    quoted = os.path.basename(filename).replace("\\", "\\\\").replace('"', '\\"')
+    for line, statement in lines:
+        if line == last:
+            text[-1] += f" {statement}"
+        else:
+            if line != expected:
+                text.append(f'#line {line} "{quoted}"')
+            text.append(f"{'    ' * (depth - statement.startswith('}'))}{statement}")
+        last, expected = line, line + 1
+        depth += statement.endswith("{") - statement.startswith("}")
+    return "\n".join(text) + "\n" * bool(text)
+
+
+class _Kernel(Function):
+    is_kernel = True
+
+    def text(self) -> str:
+        program = self.program
+        parameters = ", ".join(map(program._declare, program.slots())) or "void"
+        lines = [(self.origin.line(self.origin.tree), line) for line in self.declarations()]
+        if program.checked:
+            ids = ", ".join(f"(long)get_global_id({d})" for d in range(3))
+            setup = f"struct usm_ck usm_ck_own = {{usm_record, 0, 0, {{{ids}}}}}, *usm_ck = &usm_ck_own;"
+            lines.append((self.origin.line(self.origin.tree), setup))
+        body = _render([*lines, *self.out], self.origin.filename)
+        return f"kernel void {program.name}({parameters})\n{{\n{body}}}\n"
+
+
+class _Helper(Function):
+    """A Python function that a kernel calls, for one set of argument types."""
+
+    def __init__(
+        self, program: Program, function: FunctionType, origin: Origin, values: dict[str, Value]
+    ) -> None:
+        self.name = program.names.make(function.__name__, self)
+        self._taken: list[
+            tuple[tuple[Any, ...], Parameter, str]
+        ] = []  # where an argument is, and its declaration
+        inner = {name: self._own(name, value, (name,), program) for name, value in values.items()}
+        super().__init__(program, function, origin, inner)
+
+    def _own(self, name: str, value: Value, where: tuple[Any, ...], program: Program) -> Value:
+        """What the body sees for an argument."""
+        if isinstance(value, Tuple):
+            return Tuple(
+                [self._own(f"{name}_{k}", item, (*where, k), program) for k, item in enumerate(value.items)]
+            )
+        if isinstance(value, Object) or (isinstance(value, Number) and value.constant):
+            return value
+        parameter = Parameter(program.names.make(name, (self, where)))
+        if isinstance(value, Array):
+            self._taken.append((where, parameter, ""))
+            return Array(
+                name, value.element, parameter.name, value.space, value.extents, value.contiguous, parameter
+            )
+        t = value.type
+        number = Number(t, parameter.name, None, t.bits or 64, value.positive)
+        if t == WEAK_INT:
+            number.origin = parameter
+            t = types.INT64
+        elif t.weak:
+            t = program.real if t.kind == "float" else types.complex_of(program.real)
+        self._taken.append((where, parameter, f"{c_name(t)} {parameter.name}"))
+        return number
+
+    def _find(self, values: dict[str, Value], where: tuple[Any, ...]) -> Value:
+        value = values[where[0]]
+        for k in where[1:]:
+            assert isinstance(value, Tuple)
+            value = value.items[k]
+        return value
+
+    def write_call(self, body: Body, values: dict[str, Value], node: ast.Call) -> Value:
+        texts = []
+        for where, parameter, _ in self._taken:
+            value = self._find(values, where)
+            if isinstance(value, Number):
+                if value.origin is not None:
+                    value.origin.met |= parameter.met
+                texts.append(value.text)
+                continue
+            assert isinstance(value, Array)
+            if value.parameter is not None:
+                value.parameter.written = value.parameter.written or parameter.written
+            texts.append(f"{value.pointer} + {value.offset}" if value.offset else value.pointer)
+            texts += [value.extent(axis).text for axis in sorted(parameter.extents)]
+            texts += [value.stride(axis) for axis in sorted(parameter.strides)]
+        for local, element, name, length in self.arrays:
+            if local:
+                own = body.fresh(name)
+                body.arrays.append((True, element, own, length))
+                texts.append(own)
+        texts += ["usm_ck"] * self.program.checked
+        body.called.append(self)
+        if self.waits:
+            body.wait(True, node)
+        text = f"{self.name}({', '.join(texts)})"
+        if self.result is None:
+            body.emit(f"{text};")
+            return Object(None)
+        kinds = self.result_types()
+        if not isinstance(self.result, Tuple):
+            return body.temp(known(kinds[0], text), copy=True)
+        name = body.fresh("r")
+        body.emit(f"const {self.program.record_name(self)} {name} = {text};")
+        items = iter([known(t, f"{name}.m{k}") for k, t in enumerate(kinds)])
+        return _filled(self.result, items)
+
+    def text(self) -> str:
+        program = self.program
+        head, result = "", "void"
+        if self.result is not None:
+            names = [self.c_type(t) for t in self.result_types()]
+            result = names[0]
+            if isinstance(self.result, Tuple):
+                result = program.record_name(self)
+                members = " ".join(f"{t} m{k};" for k, t in enumerate(names))
+                head = f"{result} {{ {members} }};\n"
+        declared = []
+        for where, parameter, text in self._taken:
+            value = self._find(self.arguments, where)
+            if not isinstance(value, Array):
+                declared.append(text)
+                continue
+            space = "" if value.space == "private" else f"{value.space} "
+            constant = "" if parameter.written else "const "
+            declared.append(f"{space}{constant}{types.stored_name(value.element)} *{parameter.name}")
+            declared += [f"long {extent_name(parameter, axis)}" for axis in sorted(parameter.extents)]
+            declared += [f"long {stride_name(parameter, axis)}" for axis in sorted(parameter.strides)]
+        declared += [
+            f"local {'ushort' if element == 'float16' else types.stored_name(element)} *{name}"
+            for local, element, name, _ in self.arrays
+            if local
+        ]
+        declared += ["struct usm_ck *usm_ck"] * program.checked
+        lines = [(self.origin.line(self.origin.tree), line) for line in self.declarations()]
+        body = _render([*lines, *self.out], self.origin.filename)
+        return f"{head}static inline {result} {self.name}({', '.join(declared) or 'void'})\n{{\n{body}}}\n"
+
+
+def _filled(shape: Value, items: Any) -> Value:
+    if isinstance(shape, Tuple):
+        return Tuple([_filled(item, items) for item in shape.items])
+    found: Value = next(items)
+    return found

@@ -1,0 +1,75 @@
+"""Names of a Python function that are not its own: closures, globals and built-in names are constants."""
+
+from __future__ import annotations
+
+import builtins
+import enum
+from types import FunctionType, ModuleType
+from typing import Any
+
+from .. import _core
+from . import types
+from .values import Number, Object, Tuple, Value, constant
+
+MISSING = object()
+
+
+class Scope:
+    def __init__(self, function: FunctionType) -> None:
+        self._globals = function.__globals__
+        cells = function.__closure__ or ()
+        self._cells = dict(zip(function.__code__.co_freevars, cells, strict=True))
+
+    def find(self, name: str) -> Any:
+        """The object of that name, or MISSING."""
+        if name in self._cells:
+            try:
+                return self._cells[name].cell_contents
+            except ValueError:  # assigned later
+                return MISSING
+        if name in self._globals:
+            return self._globals[name]
+        return getattr(builtins, name, MISSING)
+
+
+def wrap(value: Any) -> Value | str:
+    """The constant that an object is in a kernel; a text that says why it is none."""
+    if isinstance(value, type) or (isinstance(value, enum.Enum) and not isinstance(value, (int, float))):
+        return Object(value)
+    if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        name = str(value.dtype)
+        if name in types.ELEMENTS:
+            return constant(value.item(), types.ELEMENTS[name])
+        return f"a NumPy scalar of {name}: kernels have no such numbers"
+    kinds: tuple[Any, ...] = (bool, int, float, complex)
+    for kind in kinds:
+        if isinstance(value, kind):
+            return constant(kind(value))
+    if isinstance(value, tuple):
+        items = [wrap(item) for item in value]
+        wrong = next((item for item in items if isinstance(item, str)), None)
+        return wrong if wrong is not None else Tuple([item for item in items if not isinstance(item, str)])
+    if (
+        isinstance(value, _core.USMArray)
+        or hasattr(value, "__dlpack__")
+        or hasattr(value, "__array_interface__")
+    ):
+        return "an array that is no argument: pass it to the kernel"
+    return Object(value)
+
+
+def number_of(value: Value) -> Number | None:
+    """The number that a value is; members of an Enum are their values."""
+    if isinstance(value, Object) and isinstance(value.value, enum.Enum):
+        found = wrap(value.value.value)
+        return found if isinstance(found, Number) else None
+    return value if isinstance(value, Number) else None
+
+
+def attribute(value: Any, name: str) -> Any:
+    """The attribute of a constant object, or MISSING."""
+    if isinstance(value, (ModuleType, type, enum.Enum, tuple)) or not isinstance(
+        value, (_core.DType, FunctionType)
+    ):
+        return getattr(value, name, MISSING)
+    return MISSING

@@ -1,0 +1,146 @@
+"""The source of a Python function: its syntax tree, what the language refuses, and messages with a caret."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from types import FunctionType
+from typing import NoReturn
+
+from ..errors import BuildError
+
+_INSTEAD: dict[type[ast.AST], str] = {
+    ast.Match: "match: write if and elif",
+    ast.Try: "try: kernels raise nothing; test the values with if",
+    ast.Raise: "raise: kernels raise nothing; write assert, which check=True looks at",
+    ast.With: "with: kernels have no context managers",
+    ast.AsyncFunctionDef: "an asynchronous function: write def",
+    ast.AsyncFor: "async for: write for",
+    ast.AsyncWith: "async with: kernels have no context managers",
+    ast.Await: "await: kernels have no coroutines",
+    ast.Yield: "yield: a kernel is no generator; store the values in an array",
+    ast.YieldFrom: "yield: a kernel is no generator; store the values in an array",
+    ast.FunctionDef: "a function in a function: define it outside of the kernel, and call it",
+    ast.Lambda: "lambda: define a function outside of the kernel, and call it",
+    ast.ClassDef: "a class in a kernel: pass its values as arguments",
+    ast.Global: "global: globals are constants in a kernel; pass an array to write to",
+    ast.Nonlocal: "nonlocal: variables of outer functions are constants; pass an array to write to",
+    ast.Import: "import in a kernel: import outside of the kernel",
+    ast.ImportFrom: "import in a kernel: import outside of the kernel",
+    ast.Delete: "del: kernels have no objects to delete; leave it out",
+    ast.List: "a list: write a tuple, or private_array(shape, dtype)",
+    ast.Set: "a set: write a tuple, or private_array(shape, dtype)",
+    ast.Dict: "a dict: write variables or tuples",
+    ast.ListComp: "a list: write a loop, and private_array(shape, dtype)",
+    ast.SetComp: "a set: write a loop, and private_array(shape, dtype)",
+    ast.DictComp: "a dict: write a loop, and private_array(shape, dtype)",
+    ast.GeneratorExp: "a generator: write a loop",
+    ast.NamedExpr: "':=': assign in a statement of its own",
+    ast.JoinedStr: "an f-string: give print the values, print('i =', i)",
+    ast.Starred: "'*': write the values one by one",
+    ast.Slice: "a slice: write a loop over the indices",
+    ast.MatMult: "'@': write a loop over the products",
+    ast.In: "'in': compare with each value",
+    ast.NotIn: "'not in': compare with each value",
+}
+
+
+class Origin:
+    """Where a function comes from: the file, its lines, and its syntax tree with the file's line numbers."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.name = function.__name__
+        self.filename = function.__code__.co_filename
+        try:
+            lines, first = inspect.getsourcelines(function)
+        except (OSError, TypeError):
+            raise BuildError(
+                f"{self.name} does not build: its source is not known; write def in a file or a cell"
+            ) from None
+        self.first = max(first, 1)
+        text = textwrap.dedent("".join(lines))
+        self._indent = len(lines[0]) - len(lines[0].lstrip())
+        self._lines = text.splitlines()
+        try:
+            parsed = ast.parse(text).body[0]
+        except SyntaxError:  # a lambda in the middle of an expression
+            parsed = ast.Pass()
+        if not isinstance(parsed, ast.FunctionDef):
+            node = parsed if hasattr(parsed, "lineno") else ast.Pass(lineno=1, col_offset=0)
+            what = _INSTEAD.get(type(parsed), "this is no function: write def")
+            if function.__name__ == "<lambda>":
+                what = _INSTEAD[ast.Lambda]
+            self.refuse(node, what)
+        self.tree = parsed
+        self._check()
+        self.sites = _count_sites(parsed)
+
+    def line(self, node: ast.AST) -> int:
+        """The line in the file."""
+        return self.first + int(getattr(node, "lineno", 1)) - 1
+
+    def message(self, node: ast.AST, text: str) -> str:
+        at = getattr(node, "lineno", 1)
+        line = self._lines[at - 1] if at <= len(self._lines) else ""
+        start, stop = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None)
+        if stop is None or getattr(node, "end_lineno", at) != at:
+            stop = len(line.encode())
+        before = len(line.encode()[:start].decode("utf-8", "replace"))
+        width = max(1, len(line.encode()[start:stop].decode("utf-8", "replace")))
+        shown = line.lstrip()
+        caret = " " * (before - (len(line) - len(shown))) + "^" + "~" * (width - 1)
+        column = before + self._indent + 1
+        return f"{self.filename}:{self.line(node)}:{column}: {text}\n    {shown}\n    {caret.rstrip()}"
+
+    def refuse(self, node: ast.AST, text: str, kind: Callable[[str], Exception] = BuildError) -> NoReturn:
+        raise kind(f"{self.name} does not build: {self.message(node, text)}") from None
+
+    def _check(self) -> None:
+        """Refuses what needs neither types nor names."""
+        arguments = self.tree.args
+        if arguments.vararg or arguments.kwarg:
+            self.refuse(arguments.vararg or arguments.kwarg or self.tree, "'*': name each argument")
+        for statement in self.tree.body:
+            for node in ast.walk(statement):
+                self._check_node(node)
+
+    def _check_node(self, node: ast.AST) -> None:
+        for inner in (node, *ast.iter_child_nodes(node)):
+            found = _INSTEAD.get(type(inner)) if inner is node or not hasattr(inner, "lineno") else None
+            if found is not None and hasattr(node, "lineno"):  # an operator has no place of its own
+                self.refuse(node, found)
+        if isinstance(node, (ast.For, ast.While)) and node.orelse:
+            word = "for" if isinstance(node, ast.For) else "while"
+            self.refuse(
+                node.orelse[0], f"{word} ... else: set a variable before break, and test it after the loop"
+            )
+        if isinstance(node, ast.Compare):
+            values = [node.left, *node.comparators]
+            for k, sign in enumerate(node.ops):
+                nones = [isinstance(v, ast.Constant) and v.value is None for v in values[k : k + 2]]
+                if isinstance(sign, (ast.Is, ast.IsNot)) and not any(nones):
+                    self.refuse(node, "'is' is for None: write ==")
+        if isinstance(node, ast.Constant) and isinstance(node.value, bytes):
+            self.refuse(node, "bytes: kernels have numbers")
+        if isinstance(node, ast.keyword) and node.arg is None:
+            self.refuse(node.value, "'**': name each argument")
+        if type(node).__name__ in ("TryStar", "TypeAlias", "TemplateStr"):
+            self.refuse(node, f"{type(node).__name__}: not in the language of kernels")
+
+
+def _count_sites(tree: ast.FunctionDef) -> dict[str, int]:
+    """How many places give each of the function's own names a value."""
+    sites: dict[str, int] = {}
+    arguments = tree.args
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    for statement in tree.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.append(node.id)
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                names.append(node.target.id)
+    for name in names:
+        sites[name] = sites.get(name, 0) + 1
+    return sites

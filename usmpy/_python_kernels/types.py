@@ -1,0 +1,156 @@
+"""Types of numbers in Python kernels, and how they promote (docs/python-kernels.md has the table).
+
+A weak type is that of a Python number: it takes the type of what it meets. Its number of bits is 0.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import NamedTuple
+
+
+class Type(NamedTuple):
+    kind: str  # "bool", "int", "uint", "float" or "complex"
+    bits: int  # of the whole number; 0: weak
+
+    @property
+    def weak(self) -> bool:
+        return self.bits == 0
+
+    @property
+    def whole(self) -> bool:
+        """An integer, but no bool."""
+        return self.kind in ("int", "uint")
+
+    @property
+    def name(self) -> str:
+        """The dtype's name, or that of Python's type."""
+        return self.kind if self.weak or self.kind == "bool" else f"{self.kind}{self.bits}"
+
+    def __str__(self) -> str:
+        return f"a Python {self.kind}" if self.weak else self.name
+
+
+BOOL = Type("bool", 8)
+INT32, INT64, UINT64 = Type("int", 32), Type("int", 64), Type("uint", 64)
+FLOAT32, FLOAT64 = Type("float", 32), Type("float", 64)
+COMPLEX64, COMPLEX128 = Type("complex", 64), Type("complex", 128)
+WEAK_INT, WEAK_FLOAT, WEAK_COMPLEX = (Type(kind, 0) for kind in ("int", "float", "complex"))
+
+_NUMBERS = [Type(kind, bits) for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+_NUMBERS += [BOOL, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128]
+BY_NAME = {number.name: number for number in _NUMBERS}
+# Elements of arrays: halves are read as float32 and rounded when they are stored.
+ELEMENTS = {**BY_NAME, "float16": FLOAT32, "bfloat16": FLOAT32}
+_C = {("int", 8): "char", ("int", 16): "short", ("int", 32): "int", ("int", 64): "long"}
+_C |= {("uint", bits): f"u{_C['int', bits]}" for bits in (8, 16, 32, 64)}
+_C |= {("bool", 8): "bool", ("float", 32): "float", ("float", 64): "double"}
+STORED = {"bool": "uchar", "float16": "half", "bfloat16": "ushort"}  # in memory, where it differs
+
+
+def c_name(number: Type) -> str:
+    """The type of a variable in the portable language."""
+    return _C.get(number) or number.name
+
+
+def stored_name(element: str) -> str:
+    """The type of an array's element in the portable language. element: the name of a dtype."""
+    return STORED.get(element) or c_name(ELEMENTS[element])
+
+
+def real_of(number: Type) -> Type:
+    """The type of a complex number's parts."""
+    return Type("float", number.bits // 2) if number.kind == "complex" else number
+
+
+def complex_of(number: Type) -> Type:
+    return Type("complex", 2 * number.bits)
+
+
+_LEVELS = ("bool", "int", "uint", "float", "complex")
+
+
+def promote(a: Type, b: Type, real: Type) -> Type | None:
+    """The type of the result of an operation on both; None: there is none.
+
+    real: the kernel's type of floating-point numbers, which weak ones become beside integers.
+    """
+    if a == b:
+        return a
+    if _LEVELS.index(a.kind) > _LEVELS.index(b.kind):
+        a, b = b, a
+    if a.kind == "bool":
+        return b
+    if a.weak and b.weak:
+        return b
+    if b.weak:  # a number with bits is of a lower kind
+        if b.kind == "int" or (b.kind == "float" and a.kind == "float"):
+            return a
+        if b.kind == "float":
+            return real
+        return complex_of(a if a.kind == "float" else real)
+    if a.weak or (b.kind in ("float", "complex") and a.whole):
+        return b
+    if b.kind == "complex":
+        return Type("complex", max(b.bits, 2 * a.bits if a.kind == "float" else a.bits))
+    if a.kind == b.kind:
+        return a if a.bits > b.bits else b
+    if a.bits > b.bits:  # a signed and an unsigned integer
+        return a
+    return Type("int", 2 * b.bits) if b.bits < 64 else None
+
+
+def limits(number: Type) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
+    if number.kind == "uint":
+        return 0, (1 << number.bits) - 1
+    return -(1 << number.bits - 1), (1 << number.bits - 1) - 1
+
+
+def fits(value: int, number: Type) -> bool:
+    least, most = limits(number)
+    return least <= value <= most
+
+
+def wrap(value: int, number: Type) -> int:
+    """The integer of that type with the same low bits."""
+    value &= (1 << number.bits) - 1
+    return value - (1 << number.bits) if number.kind == "int" and value >> number.bits - 1 else value
+
+
+def literal(value: complex, number: Type) -> str:
+    """A Python number, which the type can hold, in the portable language."""
+    if number.kind == "bool":
+        return str(int(bool(value)))
+    if number.kind == "complex":
+        value, part = complex(value), real_of(number)
+        return f"{number.name}({literal(value.real, part)}, {literal(value.imag, part)})"
+    assert not isinstance(value, complex)
+    if number.kind == "float":
+        return _real(float(value), number)
+    value = int(value)
+    if number.bits == 64:
+        if number.kind == "uint":
+            return f"{value}ul"
+        text = f"{value}l" if value > -(1 << 63) else f"({value + 1}l - 1l)"
+    elif number.bits == 32:
+        if number.kind == "uint":
+            return f"{value}u"
+        text = f"{value}" if value > -(1 << 31) else f"({value + 1} - 1)"
+    else:
+        return f"(({c_name(number)}){value})" if value >= 0 else f"(({c_name(number)})({value}))"
+    return f"({text})" if value < 0 and text[0] == "-" else text
+
+
+def _real(value: float, number: Type) -> str:
+    single = number == FLOAT32
+    if math.isnan(value):
+        return "NAN" if single else "((double)NAN)"
+    if single and math.isfinite(value):
+        value = struct.unpack("f", struct.pack("f", value))[0]
+    if math.isinf(value):
+        text = "INFINITY" if single else "((double)INFINITY)"
+        return text if value > 0 else f"(-{text})"
+    text = f"{value!r}{'f' * single}"
+    return f"({text})" if text[0] == "-" else text
