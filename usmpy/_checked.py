@@ -13,7 +13,7 @@ from .errors import KernelError
 
 _FIRST_NAME, _FIRST_BOUND = 10, 42
 _OF_HELPERS = "usm_p_"  # in front of the names of arguments of ElementwiseKernel and the like
-_REASONS = {1: "index", 2: "division", 3: "barrier"}
+_REASONS = {1: "index", 2: "division", 3: "barrier", 4: "assertion"}
 
 
 def _bounds(argument: Any, room: tuple[int, int], name: str | None) -> list[int]:
@@ -61,7 +61,7 @@ def _read(kernel: Kernel, seen: bytearray, ndim: int, *arrays: USMArray) -> None
         argument = argument and argument.removeprefix(_OF_HELPERS)
         found |= {"argument": argument, "index": index, "axis": axis}
         found["extent"] = extent if extent >= 0 else None
-    raise KernelError(_message(**found), **found)
+    raise KernelError(_message(words=name, **found), **found)
 
 
 def _message(
@@ -72,13 +72,16 @@ def _message(
     filename: str,
     lineno: int,
     backend: str,
+    words: str,
     argument: str | None = None,
     index: int | None = None,
     axis: int | None = None,
     extent: int | None = None,
 ) -> str:
     what = "an integer is divided by zero"
-    if reason == "barrier":
+    if reason == "assertion":
+        what = f"the assertion failed{': ' * bool(words)}{words}"
+    elif reason == "barrier":
         what = "not all work-items of the group reach this barrier"
     elif reason == "index" and extent is None:
         what = f"index {index} of a pointer that was loaded from memory is in no argument of the launch"

@@ -130,7 +130,7 @@ def _build_error(message: str, log: str | None, backend: str, where: str = "") -
 
 
 class KernelError(UsmError):
-    """A work-item of a checked kernel did what it may not (`Program` with ``check=True``).
+    """A work-item of a checked kernel did what it may not (`Program` or `kernel` with ``check=True``).
 
     `Event.wait` raises it, for the first failure of the launch.
 
@@ -140,9 +140,9 @@ class KernelError(UsmError):
         As in `UsmError`.
     kernel : str
         The kernel's name; also an attribute, as all that follow.
-    reason : {"index", "division", "barrier"}
-        An index outside of its array, an integer that is divided by zero, or a barrier that other work-items
-        of the group do not reach.
+    reason : {"index", "division", "barrier", "assertion"}
+        An index outside of its array, an integer that is divided by zero, a barrier that other work-items
+        of the group do not reach, or an assertion of a kernel in Python that does not hold.
     argument : str, optional
         The argument of the kernel, or the array in the source, that the index is outside of; None for a
         pointer that was loaded from memory.

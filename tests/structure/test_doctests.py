@@ -10,10 +10,12 @@ import sys
 import pytest
 
 import usmpy
+import usmpy.kernel_api
 import usmpy.multiprocessing
 import usmpy.numba
 import usmpy.random
 from usmpy import _core, errors, selectors
+from usmpy._python_kernels.kernel import PythonKernel
 
 pytestmark = pytest.mark.not_sanitized("it runs a C compiler")
 
@@ -22,11 +24,12 @@ MODULES = {
     "": usmpy,
     "errors.": errors,
     "selectors.": selectors,
+    "kernel_api.": usmpy.kernel_api,
     "numba.": usmpy.numba,
     "random.": usmpy.random,
 }
 # Classes that no name of the package stands for, but that its functions return.
-RETURNED = [type(_core.empty(1).lend())]
+RETURNED = [type(_core.empty(1).lend()), PythonKernel]
 
 
 def public():

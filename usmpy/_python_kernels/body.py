@@ -12,7 +12,7 @@ from . import calls, functions, types
 from .arithmetic import Arithmetic, sign_of
 from .scope import MISSING, Scope, attribute, number_of, wrap
 from .types import BOOL, INT64, UINT64, WEAK_INT, Type, c_name, promote
-from .values import Array, Number, Object, Tuple, Value, constant, describe, known
+from .values import Array, Number, Object, Tuple, Value, constant, describe, known, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -230,10 +230,12 @@ class Body:
         if node.attr == "strides":
             return Tuple([self._stride(array, axis, node) for axis in range(array.ndim)])
         if node.attr == "size":
-            size = constant(1, INT64)
+            count = constant(1, INT64)
             for axis in range(array.ndim):
-                size = self.arith.binary("*", size, array.extent(axis), node) if axis else array.extent(axis)
-            return Number(INT64, size.text, size.value, size.bits, True)
+                count = (
+                    self.arith.binary("*", count, array.extent(axis), node) if axis else array.extent(axis)
+                )
+            return Number(INT64, count.text, count.value, count.bits, True)
         if node.attr == "dtype":
             import usmpy
 
@@ -459,7 +461,10 @@ class Body:
         values = self.many([*node.args, *[keyword.value for keyword in node.keywords]])
         names = [keyword.arg or "" for keyword in node.keywords]
         taken = self.program.bind(function, values, names, node, self)
-        return self.program.call(self, function, taken, node)
+        return self.call_helper(function, taken, node)
+
+    def call_helper(self, function: FunctionType, values: dict[str, Value], node: ast.Call) -> Value:
+        raise NotImplementedError
 
     # Arrays
 
@@ -518,10 +523,9 @@ class Body:
             extent = array.extents[axis]
             if index.constant and index.value < 0:
                 index = self.arith.binary("+", array.extent(axis), constant(index.value), node)
-            if index.constant and extent is not None and not 0 <= index.value < extent.value:
-                self.refuse(
-                    node, f"index {index.value} of {array.name}, whose axis {axis} has {extent.value}"
-                )
+            n = extent.value if extent is not None else None
+            if index.constant and n is not None and not 0 <= index.value < n:
+                self.refuse(node, f"index {index.value} of {array.name}, whose axis {axis} has {n}")
             number = self.arith.cast(index, INT64, node) if index.type != UINT64 else index
             text = number.text if number.type == INT64 else f"((long){number.text})"
             if self.program.checked:
@@ -551,24 +555,25 @@ class Body:
 
     def in_range(self, index: Number, extent: Number, axis: int, name: str, node: ast.AST) -> str:
         """In a checked kernel, a test that keeps the first failure."""
-        shown = f"{name}|{self.origin.filename}".replace("\\", "\\\\").replace('"', '\\"')
-        return (
-            f"usm_ck_in(usm_ck, {index.text}, (ulong){extent.text}, {axis}, {self.origin.line(node)}, "
-            f'"{shown}")'
-        )
+        number = f"{index.text}, (ulong){extent.text}, {axis}"
+        return f"usm_ck_in(usm_ck, {number}, {self.origin.line(node)}, {self.where(name)})"
 
     def fail_if(self, node: ast.AST, test: str) -> None:
         """In a checked kernel, keeps a division by zero."""
         if self.program.checked:
-            where = f"|{self.origin.filename}".replace("\\", "\\\\").replace('"', '\\"')
-            line = self.origin.line(node)
-            self.emit(f'if ({test}) usm_ck_fail(usm_ck, 2, -1, 0, 0, 0, {line}, "{where}");')
+            self.fail(test, 2, self.origin.line(node))
+
+    def fail(self, test: str, reason: int, line: int, words: str = "") -> None:
+        self.emit(f"if ({test}) usm_ck_fail(usm_ck, {reason}, -1, 0, 0, 0, {line}, {self.where(words)});")
 
     def _row(self, array: Array, indices: list[Number], node: ast.AST) -> Array:
         offset = self.temp(Number(INT64, self.offset(array, indices, node, False))).text
-        n = len(indices)
+        n, extents = len(indices), array.extents[len(indices) :]
+        if self.program.checked:  # a row that does not exist has no elements
+            kept = [array.extent(axis).text for axis in range(n, array.ndim)]
+            extents = tuple(self.temp(size(f"({self.ok} ? {text} : 0)")) for text in kept)
         return Array(
-            *(array.name, array.element, array.pointer, array.space, array.extents[n:]),
+            *(array.name, array.element, array.pointer, array.space, extents),
             *(array.contiguous, array.parameter, array.first + n, offset),
         )
 
@@ -616,8 +621,13 @@ class Body:
     def print(self, node: ast.Call) -> Value:
         raise NotImplementedError
 
-    def wait(self, barrier: bool, node: ast.AST) -> None:
-        """Notes that the function waits for other work-items."""
+    def where(self, words: str) -> str:
+        """The last argument of usm_ck_fail: what is wrong, and the file."""
+        text = f"{words}|{self.origin.filename}".replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + text.replace("\n", " ") + '"'
+
+    def wait(self, barrier: bool, text: str, node: ast.AST) -> None:
+        raise NotImplementedError
 
 
 def _hashable(value: Any) -> bool:

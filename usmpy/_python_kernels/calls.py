@@ -359,8 +359,7 @@ def _api(body: Body, function: Any, node: ast.Call) -> Value:
         if flags not in (1, 2, 3):
             body.refuse(at or node, f"flags is {flags}: LOCAL_MEM_FENCE, GLOBAL_MEM_FENCE, or both with |")
         names = [f"CLK_{space}_MEM_FENCE" for bit, space in ((1, "LOCAL"), (2, "GLOBAL")) if flags & bit]
-        body.wait(function is kernel_api.barrier, node)
-        body.emit(f"{_FENCES[function]}({' | '.join(names)});")
+        body.wait(function is kernel_api.barrier, f"{_FENCES[function]}({' | '.join(names)});", node)
         return Object(None)
     if function in _MEMORY:
         return _memory(body, function is kernel_api.local_array, name, node)

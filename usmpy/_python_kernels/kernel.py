@@ -19,6 +19,7 @@ from .types import Type
 
 if TYPE_CHECKING:
     from .._core import Device, Event, Kernel, Queue
+    from .interpreter import Interpreter
 
 _KINDS = {"pointer": 0, "local": 0, "value": 0, "extent": 1, "stride": 2, "count": 3}
 _ASPECTS = {"float64": "has_fp64", "complex128": "has_fp64"}
@@ -109,6 +110,17 @@ class PythonKernel(_core._Immutable):
         return self._options
 
     @property
+    def python(self) -> Interpreter:
+        """The kernel in the interpreter: ``kernel.python[range](*args)`` runs the function itself.
+
+        It runs work-item by work-item in the calling thread, on copies of the arrays on the host, and
+        returns a completed Event. Breakpoints, `pdb` and coverage work. Errors are Python's own.
+        """
+        from .interpreter import Interpreter
+
+        return Interpreter(self._function, self._name)
+
+    @property
     def specialisations(self) -> list[Kernel]:
         """The kernels that were built so far, the oldest first."""
         return self._dispatch.built
@@ -182,11 +194,12 @@ class PythonKernel(_core._Immutable):
         reals = [types.real_of(t) for t in elements if t.kind in ("float", "complex")]
         double = device is None or device.has_fp64
         real = max(reals, default=types.FLOAT64 if double else types.FLOAT32)
-        key = (*kinds, real)
+        checked = "" if not self._check else "host" if device is None else device.backend
+        key = (*kinds, real, checked)
         with self._lock:
             found = self._texts.get(key)
             if found is None:
-                found = self._texts[key] = Program(self._function, self._origin, kinds, real, self._check)
+                found = self._texts[key] = Program(self._function, self._origin, kinds, real, checked)
         return found
 
     def _build(self, arguments: tuple[Any, ...], queue: Queue) -> tuple[Kernel, bytes, tuple[Any, ...]]:

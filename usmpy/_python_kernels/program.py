@@ -68,8 +68,10 @@ Signature = tuple[Any, ...]
 
 
 class Program:
+    """checked: the backend of a checked kernel, else ""."""
+
     def __init__(
-        self, function: FunctionType, origin: Origin, signature: list[Signature], real: Type, checked: bool
+        self, function: FunctionType, origin: Origin, signature: list[Signature], real: Type, checked: str
     ) -> None:
         self.real, self.checked = real, checked
         self.names = Names()
@@ -130,7 +132,7 @@ class Program:
                 taken[name] = default
         return {name: taken[name] for name in signature.parameters}
 
-    def call(self, body: Body, function: FunctionType, values: dict[str, Value], node: ast.Call) -> Value:
+    def call(self, body: Function, function: FunctionType, values: dict[str, Value], node: ast.Call) -> Value:
         if function in self._active:
             body.refuse(node, f"{function.__name__} calls itself: kernels have no recursion; write a loop")
         values = {name: self._passed(value, body) for name, value in values.items()}
@@ -165,7 +167,7 @@ class Program:
                 found += [Slot("stride", k, axis) for axis in sorted(parameter.strides)]
             elif kind[0] == "number":
                 found.append(Slot("value", k))
-        return found + [Slot("record")] * self.checked
+        return found + [Slot("record")] * bool(self.checked)
 
     def limits(self) -> list[tuple[int, int, int]]:
         """The arguments that are Python ints, and the numbers that fit into what they meet."""
@@ -303,8 +305,9 @@ class _Helper(Function):
         parameter = Parameter(program.names.make(name, (self, where)))
         if isinstance(value, Array):
             self._taken.append((where, parameter, ""))
+            extents = tuple(e if e is not None and e.constant else None for e in value.extents)
             return Array(
-                name, value.element, parameter.name, value.space, value.extents, value.contiguous, parameter
+                name, value.element, parameter.name, value.space, extents, value.contiguous, parameter
             )
         t = value.type
         number = Number(t, parameter.name, None, t.bits or 64, value.positive)
@@ -323,7 +326,7 @@ class _Helper(Function):
             value = value.items[k]
         return value
 
-    def write_call(self, body: Body, values: dict[str, Value], node: ast.Call) -> Value:
+    def write_call(self, body: Function, values: dict[str, Value], node: ast.Call) -> Value:
         texts = []
         for where, parameter, _ in self._taken:
             value = self._find(values, where)
@@ -343,10 +346,9 @@ class _Helper(Function):
                 own = body.fresh(name)
                 body.arrays.append((True, element, own, length))
                 texts.append(own)
-        texts += ["usm_ck"] * self.program.checked
+        texts += ["usm_ck"] * bool(self.program.checked)
         body.called.append(self)
-        if self.waits:
-            body.wait(True, node)
+        body.waits = body.waits or self.waits
         text = f"{self.name}({', '.join(texts)})"
         if self.result is None:
             body.emit(f"{text};")
@@ -385,7 +387,7 @@ class _Helper(Function):
             for local, element, name, _ in self.arrays
             if local
         ]
-        declared += ["struct usm_ck *usm_ck"] * program.checked
+        declared += ["struct usm_ck *usm_ck"] * bool(program.checked)
         lines = [(self.origin.line(self.origin.tree), line) for line in self.declarations()]
         body = _render([*lines, *self.out], self.origin.filename)
         return f"{head}static inline {result} {self.name}({', '.join(declared) or 'void'})\n{{\n{body}}}\n"

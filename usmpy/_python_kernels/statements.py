@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from dataclasses import dataclass, field
+from types import FunctionType
 
 from . import types
 from .arithmetic import sign_of
@@ -428,9 +429,7 @@ class Function(Body):
             )
         if test.constant and test.value:
             return
-        where = f"{words}|{self.origin.filename}".replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-        condition = "1" if test.constant else f"!{test.text}"
-        self.emit(f'if ({condition}) usm_ck_fail(usm_ck, 4, -1, 0, 0, 0, {self.line}, "{where}");')
+        self.fail("1" if test.constant else f"!{test.text}", 4, self.line, words)
 
     def print(self, node: ast.Call) -> Value:
         if node.keywords:
@@ -461,8 +460,16 @@ class Function(Body):
             number.text if kind == "float" else f"({'ulong' if kind == 'uint' else 'long'}){number.text}"
         )
 
-    def wait(self, barrier: bool, node: ast.AST) -> None:
+    def wait(self, barrier: bool, text: str, node: ast.AST) -> None:
         self.waits = self.waits or barrier
+        if barrier and self.program.checked == "host":  # which alone can tell who does not reach it
+            line = self.origin.line(node)
+            self.fail(f"usm_ck_wait{text[len('barrier') : -2]}, {line})", 3, line)
+        else:
+            self.emit(text)
+
+    def call_helper(self, function: FunctionType, values: dict[str, Value], node: ast.Call) -> Value:
+        return self.program.call(self, function, values, node)
 
     # The text
 

@@ -84,8 +84,8 @@ def promote(a: Type, b: Type, real: Type) -> Type | None:
         return b
     if a.weak and b.weak:
         return b
-    if b.weak:  # a number with bits is of a lower kind
-        if b.kind == "int" or (b.kind == "float" and a.kind == "float"):
+    if b.weak:  # a number with bits is of a lower kind, or of the same
+        if b.kind in ("int", a.kind):
             return a
         if b.kind == "float":
             return real
