@@ -5,12 +5,22 @@ from __future__ import annotations
 from .. import _core
 from . import call, layout, parameters
 from .program import Programs
-from .source import Source, check_brackets, function_name, result, scalar, with_size, words, write_types
+from .source import (
+    Source,
+    check_brackets,
+    function_name,
+    result,
+    scalar,
+    split,
+    with_size,
+    words,
+    write_types,
+)
 from .types import C_TYPES, load, stored
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from .._core import Event, Queue, USMArray
@@ -67,9 +77,11 @@ class ElementwiseKernel(_core._Immutable):
     outputs : str
         The outputs, in the same form. If there is none, the operation may write to raw inputs that are not
         declared as ``const``.
-    operation : str
+    operation : str or function
         Statements that assign the outputs, such as ``"z = x + y"``. They may use `i`, the index of the
-        element in row-major order, and `n`, the number of elements, which `_ind.size()` means as well.
+        element in row-major order, and `n`, the number of elements, which `_ind.size()` means as well. Or a
+        Python function of the inputs, in the language of `kernel`, which returns the output or a tuple of
+        them.
     name : str, optional
         The kernel's name in messages and traces.
     preamble : str, optional
@@ -128,7 +140,7 @@ class ElementwiseKernel(_core._Immutable):
         self,
         inputs: str,
         outputs: str,
-        operation: str,
+        operation: str | Callable[..., Any],
         name: str = "kernel",
         *,
         preamble: str = "",
@@ -136,6 +148,7 @@ class ElementwiseKernel(_core._Immutable):
     ) -> None:
         self._inputs = parameters.parse(inputs, "inputs", RESERVED)
         self._outputs = parameters.parse(outputs, "outputs", RESERVED)
+        operation, self._function = split(operation)
         call.check_texts(name, operation=operation, preamble=preamble, options=options)
         # The inputs that a kernel without outputs writes to, by position.
         self._written = [
@@ -335,7 +348,9 @@ class ElementwiseKernel(_core._Immutable):
         plan.kernel = self._programs.find(
             kernel_key,
             queue,
-            lambda: self._write(form, stored_types, names, variables, slots, mask, len(strides)),
+            lambda: self._write(
+                form, stored_types, names, variables, slots, mask, len(strides), queue.device
+            ),
         )
         plan.bound = plan.kernel[plan.space]
         return plan
@@ -458,6 +473,15 @@ class ElementwiseKernel(_core._Immutable):
         for target, source in back:
             _core.copyto(target, source)
 
+    def _call_function(self, source: Source, names: Sequence[str], device: _core.Device) -> str:
+        """The statements that call the Python function."""
+        assert self._function is not None
+        given = [(p.name, names[k], p.raw) for k, p in enumerate(self._inputs)]
+        results = list(names[len(given) :]) if self._outputs else None
+        statement, values = source.add_function(self._function, given, results, device)
+        stores = [f"{p.name} = {value};" for p, value in zip(self._outputs, values, strict=True)]
+        return " ".join([statement, *stores])
+
     def _is_raw(self, k: int) -> bool:
         everything = (*self._inputs, *self._outputs)
         return k < len(everything) and everything[k].raw
@@ -471,11 +495,13 @@ class ElementwiseKernel(_core._Immutable):
         slots: Sequence[int | None],
         mask: int | None,
         operands: int,
+        device: _core.Device,
     ) -> Source:
         """The program. types: of the elements in memory, or "scalar"; names: the declared ones."""
         source = Source()
         write_types(source, (*types, *names), variables)
         source.add_piece("preamble", self._preamble)
+        operation = self._operation if self._function is None else self._call_function(source, names, device)
         counter = "i" in self._words
         declared, loads, stores = [], [], []
         for k, parameter in enumerate((*self._inputs, *self._outputs)):
@@ -535,7 +561,7 @@ class ElementwiseKernel(_core._Immutable):
         if mask is not None:
             source.add(f"if (usm_where[{place_of(form, mask)}] != 0) {{")
         source.add(*loads, "{")
-        source.add_piece("operation", self._operation, ";")
+        source.add_piece("operation", operation, ";")
         source.add("}", *stores, "}" if mask is not None else "", "}" if form == _ROWS else "", "}")
         return source
 

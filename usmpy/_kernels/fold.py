@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _core
 from . import call, layout, parameters
 from .script import Script
-from .source import Source, check_brackets, result, scalar, words, write_types
+from .source import Source, check_brackets, result, scalar, split, words, write_types
 from .types import C_TYPES, check_device, literal, load, stored
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
@@ -26,16 +26,20 @@ class Fold:
         self,
         inputs: str,
         outputs: str,
-        map: str,
-        combine: tuple[str, str],
-        post: str | None,
+        map: Any,
+        combine: tuple[str, Any],
+        post: Any,
         identity: object,
         name: str,
         combined_type: Any,
         preamble: str,
         options: str,
     ) -> None:
-        self.label, self.combine = combine  # the argument's name and its text
+        self.label = combine[0]  # the argument's name
+        # Texts, or Python functions in their place.
+        map, self.map_function = split(map)
+        self.combine, self.combine_function = split(combine[1])
+        post, self.post_function = split(post)
         call.check_texts(name, map=map, post=post or "", preamble=preamble, options=options)
         call.check_texts(name, **{self.label: self.combine})
         self.inputs = parameters.parse(inputs, "inputs", RESERVED)
@@ -50,8 +54,9 @@ class Fold:
         parameters.check_names((*self.inputs, *self.outputs))
         if post is None:
             post = "; ".join(f"{parameter.name} = a" for parameter in self.outputs)
-        for what, text in (("map", map), (self.label, self.combine)):
-            if not text.strip():
+        texts = (("map", map, self.map_function), (self.label, self.combine, self.combine_function))
+        for what, text, function in texts:
+            if not text.strip() and function is None:
                 raise ValueError(f"{what} is empty; an expression is needed, such as 'x'")
             check_brackets(text, what)
         check_brackets(post, "post")
@@ -107,6 +112,7 @@ class Fold:
         declared: Sequence[_core.DType],
         variables: dict[str, _core.DType],
         combined: tuple[str, _core.DType | None],
+        device: _core.Device,
     ) -> None:
         """The types, the preamble and the functions usm_map, usm_combine, usm_identity and usm_post."""
         names = [dtype.name for dtype in declared]
@@ -114,6 +120,7 @@ class Fold:
         write_types(source, used, variables)
         source.add_piece("preamble", self.preamble)
         source.add(f"typedef {combined[0]} usm_r;")
+        map, combine, post = self._texts(source, names, combined[1], device)
         shared = [
             f"global const {stored(names[k])} *{p.name}" if p.raw else f"const {C_TYPES[names[k]]} {p.name}"
             for k, p in enumerate(self.inputs)
@@ -126,9 +133,9 @@ class Fold:
         ]
         index = ["const long i", "const long n"]
         source.add(f"static usm_r usm_map({', '.join([*elements, *shared, *index])}) {{ return (")
-        source.add_piece("map", self.map, "); }")
+        source.add_piece("map", map, "); }")
         source.add("static usm_r usm_combine(const usm_r a, const usm_r b) { return (")
-        source.add_piece(self.label, self.combine, "); }")
+        source.add_piece(self.label, combine, "); }")
         if self.identity is not None:
             source.add("static usm_r usm_identity(void) { return (")
             if isinstance(self.identity, str):
@@ -146,8 +153,32 @@ class Fold:
             source.add(begin)
             stores.append(end)
         source.add("{")
-        source.add_piece("post", self.post, ";")
+        source.add_piece("post", post, ";")
         source.add("}", *stores, "}")
+
+    def _texts(
+        self, source: Source, names: Sequence[str], combined: _core.DType | None, device: _core.Device
+    ) -> tuple[str, str, str]:
+        """map, combine and post, with calls for Python functions."""
+        functions = (self.map_function, self.combine_function, self.post_function)
+        if combined is None and any(function is not None for function in functions):
+            raise TypeError(
+                f"{self.label}_type of {self.name} is defined by the preamble, which Python functions do not "
+                "see; a dtype is allowed"
+            )
+        texts = [self.map, self.combine, self.post]
+        value = combined.name if combined is not None else ""
+        given = [(p.name, names[k], p.raw) for k, p in enumerate(self.inputs)]
+        for k, arguments in enumerate([given, [("a", value, False), ("b", value, False)]]):
+            if (function := functions[k]) is not None:
+                texts[k] = source.add_function(function, arguments, [value], device)[1][0]
+        if (function := functions[2]) is not None:
+            arguments = [("a", value, False), ("n", "int64", False)][: function.__code__.co_argcount or 1]
+            results = names[len(self.inputs) :]
+            statement, values = source.add_function(function, arguments, results, device)
+            stores = [f"{p.name} = {found};" for p, found in zip(self.outputs, values, strict=True)]
+            texts[2] = " ".join([statement, *stores])
+        return texts[0], texts[1], texts[2]
 
     def parameters(
         self, types: Sequence[str], declared: Sequence[_core.DType]
@@ -318,7 +349,8 @@ def combined_size(fold: Fold, operands: Operands, programs: Programs, sizes: dic
 
         def write() -> Source:
             source = Source()
-            fold.write(source, operands.types, operands.declared, operands.variables, operands.combined)
+            made = (operands.declared, operands.variables, operands.combined, queue.device)
+            fold.write(source, operands.types, *made)
             source.add("kernel void usm_size(global ulong *usm_out) { usm_out[0] = sizeof(usm_r); }")
             return source
 

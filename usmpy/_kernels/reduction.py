@@ -13,7 +13,7 @@ from .source import Source, function_name
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from .._core import Event, Queue, USMArray
@@ -47,13 +47,13 @@ class ReductionKernel(_core._Immutable):
         The inputs, as in `ElementwiseKernel`; at least one is an array that is not raw.
     outputs : str
         The outputs, as types and names; at least one, and none is raw.
-    map : str
+    map : str or function
         The expression that makes the value to combine from the elements at one index, such as ``"x * y"``. It
         may use `i`, the position among the elements that are combined, and `n`, their number.
-    reduce : str
+    reduce : str or function
         The expression that combines two values, `a` and `b`: ``"a + b"``. Its result may not depend on the
         order or the grouping of the values, except for rounding.
-    post : str
+    post : str or function
         Statements that assign the outputs from the combined value `a`, such as ``"y = a / n"``.
     identity : number, str or None
         The value that changes no other one when it is combined: the result where nothing is combined, and the
@@ -80,6 +80,10 @@ class ReductionKernel(_core._Immutable):
 
     Notes
     -----
+    `map`, `reduce` and `post` may be Python functions in the language of `kernel`: of the inputs, of two
+    values, and of the combined value and, optionally, the number of combined elements. `post` returns the
+    output, or a tuple of them.
+
     A call is ``kernel(*inputs, axis=None, keepdims=False, out=None, where=None, depends=(), queue=None)``.
 
     - `axis` is an axis, a tuple of axes, or None for all; negative ones count from the end. An axis out of
@@ -107,9 +111,9 @@ class ReductionKernel(_core._Immutable):
         self,
         inputs: str,
         outputs: str,
-        map: str,
-        reduce: str,
-        post: str,
+        map: str | Callable[..., Any],
+        reduce: str | Callable[..., Any],
+        post: str | Callable[..., Any],
         identity: str | float | None,
         name: str = "reduce",
         *,
@@ -283,7 +287,8 @@ class _Launch:
 
     def _write_functions(self, source: Source) -> None:
         operands = self.operands
-        self.fold.write(source, self.types, operands.declared, operands.variables, operands.combined)
+        made = (operands.declared, operands.variables, operands.combined, self.queue.device)
+        self.fold.write(source, self.types, *made)
 
     def _launch(
         self,

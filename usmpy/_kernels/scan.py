@@ -13,7 +13,7 @@ from .source import Source, function_name
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from .._core import Event, Queue, USMArray
@@ -36,13 +36,13 @@ class ScanKernel(_core._Immutable):
         The inputs, as in `ElementwiseKernel`; at least one is an array that is not raw.
     outputs : str
         The outputs, as types and names; at least one, and none is raw.
-    map : str
+    map : str or function
         The expression that makes the value to combine from the elements at one index, such as ``"x"``. It may
         use `i`, the position along the axis, and `n`, its length.
-    scan : str
+    scan : str or function
         The expression that combines two values, `a` and the later `b`: ``"a + b"``. Its result may not depend
         on the grouping of the values, except for rounding.
-    post : str, optional
+    post : str or function, optional
         Statements that assign the outputs from the running value `a`, such as ``"y = a / (i + 1)"``; by
         default each output is `a`.
     identity : number, str or None, optional
@@ -70,6 +70,10 @@ class ScanKernel(_core._Immutable):
 
     Notes
     -----
+    `map`, `scan` and `post` may be Python functions in the language of `kernel`: of the inputs, of two
+    values, and of the running value and, optionally, the length of the axis. `post` returns the output, or a
+    tuple of them.
+
     A call is ``kernel(*inputs, axis=None, exclusive=False, include_initial=False, out=None, where=None,
     depends=(), queue=None)``.
 
@@ -100,9 +104,9 @@ class ScanKernel(_core._Immutable):
         self,
         inputs: str,
         outputs: str,
-        map: str,
-        scan: str,
-        post: str | None = None,
+        map: str | Callable[..., Any],
+        scan: str | Callable[..., Any],
+        post: str | Callable[..., Any] | None = None,
         identity: str | float | None = None,
         name: str = "scan",
         *,
@@ -274,7 +278,8 @@ class _Launch:
         """
         fold, operands = self.fold, self.operands
         source = Source()
-        fold.write(source, self.types, operands.declared, operands.variables, operands.combined)
+        made = (operands.declared, operands.variables, operands.combined, operands.queue.device)
+        fold.write(source, self.types, *made)
         count = len(self.results) + self.walked
         source.add(
             f"typedef struct {{ long n, rows, steps[{count}], ndim, shape[{layout.MOST_AXES}], "

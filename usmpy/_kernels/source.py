@@ -8,15 +8,24 @@ from .types import C_TYPES
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from types import FunctionType
+    from typing import Any
 
     from .. import _core
+    from .._python_kernels.expression import Expressions
 
 _TOKEN = (
     r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'"""
     r"""|(?P<open>/\*)|(?P<bracket>[(){}\[\]])|\n|."""
 )
 _CLOSES = {")": "(", "]": "[", "}": "{"}
+
+
+def split(value: Any) -> tuple[str, FunctionType | None]:
+    """A text, or a Python function or kernel in its place: (the text or "", the function)."""
+    function = getattr(value, "__wrapped__", value)
+    return ("", function) if hasattr(function, "__code__") else (value, None)
 
 
 def words(text: str) -> set[str]:
@@ -69,6 +78,7 @@ class Source:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._pieces: dict[str, str] = {}
+        self._expressions: Expressions | None = None
 
     def add(self, *lines: str) -> None:
         self._parts += [f"{line}\n" for line in lines]
@@ -82,6 +92,28 @@ class Source:
         last = text.rstrip().count("\n") + 1
         ended = f'\n#line {last} "<{label}>"\n{end}' if end else ""
         self._parts.append(f'#line 1 "<{label}>"\n{text}{ended}\n#line 1 "<usmpy>"\n')
+
+    def add_function(
+        self,
+        function: FunctionType,
+        given: Sequence[tuple[str, str, bool]],
+        results: Sequence[str] | None,
+        device: _core.Device,
+    ) -> tuple[str, list[str]]:
+        """Add a Python function in place of a text; (a statement that calls it, the values of the results).
+
+        given: of each argument its name here, its dtype's name, and whether it is a raw array. results: the
+        names of the dtypes; None: it stores into raw arrays.
+        """
+        if self._expressions is None:
+            from .._python_kernels.expression import Expressions
+
+            self._expressions = Expressions(
+                [*(dtype for _, dtype, _ in given), *(results or ())], device.has_fp64
+            )
+        definitions, statement, values = self._expressions.write(function, given, results)
+        self._parts.append(f'{definitions}#line 1 "<usmpy>"\n')
+        return statement, values
 
     def __str__(self) -> str:
         return "".join(self._parts)

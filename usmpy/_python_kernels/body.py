@@ -17,7 +17,7 @@ from .values import Array, Number, Object, Tuple, Value, constant, describe, kno
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .program import Program
+    from .program import Unit
     from .source import Origin
 
 _LONG = 300  # characters of an expression, from which on it gets a name
@@ -39,7 +39,7 @@ class Body:
     """
 
     def __init__(
-        self, program: Program, function: FunctionType, origin: Origin, values: dict[str, Value]
+        self, program: Unit, function: FunctionType, origin: Origin, values: dict[str, Value]
     ) -> None:
         self.program, self.origin, self.function = program, origin, function
         self.scope = Scope(function)

@@ -69,6 +69,9 @@ _NUMPY |= {
     "rad2deg": "degrees",
 }
 
+# The names of built-in functions in programs, which variables do not take.
+EMITTED = {*REAL.values(), *REAL_PAIRS.values(), *COMPLEX.values(), *TESTS.values(), *ROUNDED.values(), "fma"}
+
 _INTEGERS = ("ceil", "floor", "trunc")  # of math: they return integers
 
 # Objects of Python, by identity: (kind, name).

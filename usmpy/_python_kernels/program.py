@@ -10,7 +10,7 @@ import re
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from . import types
+from . import functions, types
 from .body import Body
 from .scope import wrap
 from .source import Origin
@@ -22,7 +22,9 @@ _WORDS = """
 auto break case char const constant continue default do double else enum extern float for global goto half
 if inline int kernel local long main private register restrict return short signed size_t sizeof static
 struct switch typedef typeof uchar uint ulong union unsigned ushort void volatile while bool true false
-complex64 complex128 asm
+complex64 complex128 asm kernel printf barrier mem_fence abs fmod pow pown rint floor isnan
+vload_half vstore_half as_float as_uint real imag
+norm rnorm norm3d norm4d rhypot erfcx normcdf y0 y1 yn j0 j1 jn max min
 ptrdiff_t intptr_t uintptr_t generic pipe read_only write_only read_write NULL
 """
 
@@ -30,10 +32,10 @@ ptrdiff_t intptr_t uintptr_t generic pipe read_only write_only read_write NULL
 class Names:
     """Names of a program in C: those of Python where C has no other use for them."""
 
-    def __init__(self) -> None:
-        from .._compile.portable_builtins import BUILTINS
+    prefix = ""  # of all of them
 
-        self._reserved = {*_WORDS.split(), *BUILTINS}
+    def __init__(self) -> None:
+        self._reserved = {*_WORDS.split(), *functions.EMITTED}
         self._given: dict[tuple[object, str], str] = {}
         self._taken: set[str] = set()
 
@@ -41,10 +43,8 @@ class Names:
         """A name that nothing else in the program has; the same one for the same stem and owner."""
         found = self._given.get((owner, stem))
         if found is None:
-            clean = re.sub(r"[^A-Za-z0-9_]", "_", stem)
-            clean = (
-                f"p{clean}" if clean.startswith("_") or clean.startswith(("usm", "CLK", "atom")) else clean
-            )
+            clean = self.prefix + re.sub(r"[^A-Za-z0-9_]", "_", stem)
+            clean = f"p{clean}" if clean.startswith(("_", "usm", "CLK", "atom")) else clean
             found, k = clean, 0
             while found in self._taken or found in self._reserved or keyword.iskeyword(found):
                 k += 1
@@ -67,44 +67,21 @@ class Slot(NamedTuple):
 Signature = tuple[Any, ...]
 
 
-class Program:
-    """checked: the backend of a checked kernel, else ""."""
+class Unit:
+    """Functions that are compiled together.
 
-    def __init__(
-        self, function: FunctionType, origin: Origin, signature: list[Signature], real: Type, checked: str
-    ) -> None:
+    real: the type of floating-point numbers that nothing else decides; checked: the backend of a checked
+    kernel, else "".
+    """
+
+    def __init__(self, real: Type, checked: str = "") -> None:
         self.real, self.checked = real, checked
         self.names = Names()
         self._parts = _parts()
-        self._helpers: dict[Any, _Helper] = {}
-        self._active: list[FunctionType] = [function]
-        self._origins: dict[FunctionType, Origin] = {function: origin}
-        self.parameters: list[Parameter] = []
-        names = list(inspect.signature(function).parameters)
-        values = {}
-        for name, kind in zip(names, signature, strict=True):
-            parameter = Parameter(self.names.make(name, self))
-            self.parameters.append(parameter)
-            values[name] = self._argument(name, parameter, kind)
-        self.name = self.names.make(function.__name__, self.names)
-        self.kernel = _Kernel(self, function, origin, values)
-        self.kernel.compile()
-        self._signature = signature
-
-    def _argument(self, name: str, parameter: Parameter, kind: Signature) -> Value:
-        if kind[0] == "array":
-            _, element, ndim, contiguous = kind
-            return Array(name, element, parameter.name, "global", (None,) * ndim, contiguous, parameter)
-        if kind[0] == "local":
-            return Array(name, kind[1], parameter.name, "local", (None,), True, parameter)
-        if kind[0] == "none":
-            return Object(None)
-        number = known(kind[1], parameter.name)
-        if kind[1] == types.BOOL:
-            number.text = f"({parameter.name} != 0)"
-        if kind[1] == WEAK_INT:
-            number.origin = parameter
-        return number
+        self._helpers: dict[Any, Helper] = {}
+        self._active: list[FunctionType] = []
+        self._origins: dict[FunctionType, Origin] = {}
+        self._written: set[Any] = set()
 
     # Calls of functions
 
@@ -140,7 +117,7 @@ class Program:
         helper = self._helpers.get(key)
         if helper is None:
             self._active.append(function)
-            helper = _Helper(self, function, self.origin(function), values)
+            helper = Helper(self, function, self.origin(function), values)
             helper.compile()
             self._active.pop()
             self._helpers[key] = helper
@@ -155,7 +132,66 @@ class Program:
     def record_name(self, body: Body) -> str:
         return f"struct {self.names.make(f'{body.function.__name__}_result', body)}"
 
-    # The text
+    def definitions(self, *roots: Function) -> str:
+        """What the functions need in front of them, but what was written before."""
+        called: list[Helper] = []
+        needed: set[tuple[str, Type]] = set()
+        waiting = list(roots)
+        while waiting:
+            function = waiting.pop()
+            needed |= function.needed
+            new = [helper for helper in function.called if helper not in called]
+            called += new
+            waiting += new
+        order = list(self._helpers.values())  # a helper is complete before its caller
+        found: list[tuple[Any, str]] = [(key, self._part(*key)) for key in sorted(needed)]
+        found += [(helper, helper.text()) for helper in sorted(called, key=order.index)]
+        texts = [text for key, text in found if key not in self._written]
+        self._written |= {key for key, _ in found}
+        return "".join(texts)
+
+    def _part(self, name: str, t: Type) -> str:
+        c = c_name(t)
+        words = {"T": c, "F": f"usm_{name}_{c}", "R": c_name(types.real_of(t))}
+        words["U"] = c_name(Type("uint", t.bits)) if t.kind in ("int", "uint") else c
+        return re.sub(r"\b[TFRU]\b", lambda word: words[word[0]], self._parts[name])
+
+
+class Program(Unit):
+    """The program of a kernel, for one set of argument types."""
+
+    def __init__(
+        self, function: FunctionType, origin: Origin, signature: list[Signature], real: Type, checked: str
+    ) -> None:
+        super().__init__(real, checked)
+        self._active.append(function)
+        self._origins[function] = origin
+        self.parameters: list[Parameter] = []
+        names = list(inspect.signature(function).parameters)
+        values = {}
+        for name, kind in zip(names, signature, strict=True):
+            parameter = Parameter(self.names.make(name, self))
+            self.parameters.append(parameter)
+            values[name] = self._argument(name, parameter, kind)
+        self.name = self.names.make(function.__name__, self.names)
+        self.kernel = _Kernel(self, function, origin, values)
+        self.kernel.compile()
+        self._signature = signature
+
+    def _argument(self, name: str, parameter: Parameter, kind: Signature) -> Value:
+        if kind[0] == "array":
+            _, element, ndim, contiguous = kind
+            return Array(name, element, parameter.name, "global", (None,) * ndim, contiguous, parameter)
+        if kind[0] == "local":
+            return Array(name, kind[1], parameter.name, "local", (None,), True, parameter)
+        if kind[0] == "none":
+            return Object(None)
+        number = known(kind[1], parameter.name)
+        if kind[1] == types.BOOL:
+            number.text = f"({parameter.name} != 0)"
+        if kind[1] == WEAK_INT:
+            number.origin = parameter
+        return number
 
     def slots(self) -> list[Slot]:
         found = []
@@ -205,26 +241,9 @@ class Program:
 
     def text(self) -> str:
         """The whole program in the portable language."""
-        called: list[_Helper] = []
-        needed = set(self.kernel.needed)
-        waiting: list[Function] = [self.kernel]
-        while waiting:
-            for helper in waiting.pop().called:
-                if helper not in called:
-                    called.append(helper)
-                    needed |= helper.needed
-                    waiting.append(helper)
-        called.sort(key=list(self._helpers.values()).index)  # a helper is complete before its caller
-        texts = [own_checked()] if self.checked else []
-        texts += [self._part(name, t) for name, t in sorted(needed)]
-        texts += [helper.text() for helper in called]
-        return "".join([*texts, self.kernel.text()])
-
-    def _part(self, name: str, t: Type) -> str:
-        c = c_name(t)
-        words = {"T": c, "F": f"usm_{name}_{c}", "R": c_name(types.real_of(t))}
-        words["U"] = c_name(Type("uint", t.bits)) if t.kind in ("int", "uint") else c
-        return re.sub(r"\b[TFRU]\b", lambda word: words[word[0]], self._parts[name])
+        self._written.clear()
+        front = own_checked() if self.checked else ""
+        return front + self.definitions(self.kernel) + self.kernel.text()
 
 
 def _parts() -> dict[str, str]:
@@ -268,6 +287,7 @@ def _render(lines: list[tuple[int, str]], filename: str) -> str:
 
 class _Kernel(Function):
     is_kernel = True
+    program: Program
 
     def text(self) -> str:
         program = self.program
@@ -281,20 +301,19 @@ class _Kernel(Function):
         return f"kernel void {program.name}({parameters})\n{{\n{body}}}\n"
 
 
-class _Helper(Function):
+class Helper(Function):
     """A Python function that a kernel calls, for one set of argument types."""
 
     def __init__(
-        self, program: Program, function: FunctionType, origin: Origin, values: dict[str, Value]
+        self, program: Unit, function: FunctionType, origin: Origin, values: dict[str, Value]
     ) -> None:
         self.name = program.names.make(function.__name__, self)
-        self._taken: list[
-            tuple[tuple[Any, ...], Parameter, str]
-        ] = []  # where an argument is, and its declaration
+        # Where an argument is, and its declaration.
+        self._taken: list[tuple[tuple[Any, ...], Parameter, str]] = []
         inner = {name: self._own(name, value, (name,), program) for name, value in values.items()}
         super().__init__(program, function, origin, inner)
 
-    def _own(self, name: str, value: Value, where: tuple[Any, ...], program: Program) -> Value:
+    def _own(self, name: str, value: Value, where: tuple[Any, ...], program: Unit) -> Value:
         """What the body sees for an argument."""
         if isinstance(value, Tuple):
             return Tuple(
@@ -318,6 +337,11 @@ class _Helper(Function):
             t = program.real if t.kind == "float" else types.complex_of(program.real)
         self._taken.append((where, parameter, f"{c_name(t)} {parameter.name}"))
         return number
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """Of the arguments that are passed, in their order."""
+        return [parameter for _, parameter, _ in self._taken]
 
     def _find(self, values: dict[str, Value], where: tuple[Any, ...]) -> Value:
         value = values[where[0]]
