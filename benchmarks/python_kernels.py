@@ -1,6 +1,6 @@
 """Kernels in Python beside the same kernels in the portable language: run time, launch, and first call.
 
-    python benchmarks/python_kernels.py [--quick] [DEVICE ...]
+    python benchmarks/python_kernels.py [--quick] [--peers] [DEVICE ...]
 
 Each row has the same types and the same order of operations in both. Ratios are medians of `ROUNDS` rounds.
 """
@@ -11,6 +11,8 @@ import argparse
 import math
 import statistics
 import time
+from collections.abc import Callable
+from typing import Any
 
 import usmpy
 from usmpy.kernel_api import atomic_add, barrier, get_global_id, get_group_id, get_local_id, local_array
@@ -203,33 +205,93 @@ def cases(queue: usmpy.Queue, quick: bool):
     yield histogram, HISTOGRAM, usmpy.Range(size), (numbers, counts), ()
 
 
-def seconds(launch, repeats: int) -> float:
+def seconds(launch: Callable[[], object], repeats: int, wait: Callable[[object], object]) -> float:
     begin = time.perf_counter()
     for _ in range(repeats):
         event = launch()
-    event.wait()
+    wait(event)
     return (time.perf_counter() - begin) / repeats
+
+
+def wait(event: object) -> None:
+    event.wait()
+
+
+def measure(name: str, queue: usmpy.Queue, case: tuple[Any, ...], peers: bool) -> None:
+    """Prints a row for each peer: the kernel in C, with contraction, and those of other libraries."""
+    function, source, space, arguments, more = case
+    python = usmpy.kernel(function)[space]
+    program = usmpy.Program(source, device=queue)[function.__name__][space]
+    others = {"portable C": (lambda: program(*arguments, *more), wait)}
+    contracted = usmpy.kernel(function, options="-cl-mad-enable")[space]
+    others["with -cl-mad-enable"] = (lambda: contracted(*arguments), wait)
+    if peers:
+        import python_kernels_peer
+
+        extents = space.global_range if isinstance(space, usmpy.NdRange) else tuple(space)
+        local = space.local_range if isinstance(space, usmpy.NdRange) else None
+        found = python_kernels_peer.launches(function.__name__, (extents, local), arguments)
+        others |= {
+            peer: (launch, lambda _: python_kernels_peer.synchronize()) for peer, launch in found.items()
+        }
+    own = (lambda: python(*arguments), wait)
+    for peer, other in others.items():
+        pair = (own, other)
+        once = [min(seconds(launch, 1, end) for _ in range(3)) for launch, end in pair]
+        repeats = max(1, min(2000, int(0.05 / max(once))))
+        times = [[seconds(launch, repeats, end) for launch, end in pair] for _ in range(ROUNDS)]
+        ours, theirs = (statistics.median(row[k] for row in times) for k in (0, 1))
+        ratio = statistics.median(row[0] / row[1] for row in times)
+        show(name, function.__name__, ours, peer, theirs, ratio)
+
+
+def show(name: str, kernel: str, ours: float, peer: str, theirs: float, ratio: float) -> None:
+    times = f"{ours * 1e6:10.2f} us  {peer:20} {theirs * 1e6:10.2f} us {ratio:6.2f}"
+    print(f"{name:14} {kernel:14} {times}", flush=True)
+
+
+def nothing(a, x, y, z):
+    pass
+
+
+def measure_launches(name: str, queue: usmpy.Queue, peers: bool) -> None:
+    """The time of a call with four arguments on an idle queue, of few work-items."""
+    x, y, z = usmpy.zeros((3, 16), dtype="float32", queue=queue)
+    source = "kernel void nothing(float a, global float *x, global float *y, global float *z) {}"
+    own = (lambda: usmpy_kernel[16](1.5, x, y, z), wait)
+    usmpy_kernel = usmpy.kernel(nothing)
+    program = usmpy.Program(source, device=queue).nothing
+    others = {"portable C": (lambda: program[16](1.5, x, y, z), wait)}
+    if peers:
+        import cupy
+        import python_kernels_peer
+        from cupyx import jit
+
+        a, b, c = (cupy.from_dlpack(each) for each in (x, y, z))
+        end = lambda _: python_kernels_peer.synchronize()  # noqa: E731
+        of_cupy = jit.rawkernel()(nothing)
+        others["cupyx.jit"] = (lambda: of_cupy[1, 16](1.5, a, b, c), end)
+        if python_kernels_peer.cuda is not None:
+            of_numba = python_kernels_peer.cuda.jit(nothing)
+            views = [python_kernels_peer.cuda.as_cuda_array(each) for each in (a, b, c)]
+            others["numba-cuda"] = (lambda: of_numba[1, 16](1.5, *views), end)
+    for peer, other in others.items():
+        times = [[seconds(launch, 1000, end) for launch, end in (own, other)] for _ in range(ROUNDS)]
+        ours, theirs = (statistics.median(row[k] for row in times) for k in (0, 1))
+        show(name, "launch", ours, peer, theirs, ours / theirs)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--peers", action="store_true", help="numba-cuda and cupyx.jit, on a CUDA device")
     parser.add_argument("device", nargs="*", default=["host"])
     given = parser.parse_args()
     for name in given.device:
         queue = usmpy.Queue(name)
-        for function, source, space, arguments, more in cases(queue, given.quick):
-            python = usmpy.kernel(function)[space]
-            program = usmpy.Program(source, device=queue)[function.__name__][space]
-            launches = (lambda: python(*arguments), lambda: program(*arguments, *more))  # noqa: B023
-            once = min(seconds(launch, 3) for launch in launches)
-            repeats = max(1, int(0.05 / once))
-            times = [[seconds(launch, repeats) for launch in launches] for _ in range(ROUNDS)]
-            ours, theirs = (statistics.median(row[k] for row in times) for k in (0, 1))
-            ratio = statistics.median(row[0] / row[1] for row in times)
-            print(
-                f"{name:14} {function.__name__:14} {ours * 1e6:10.1f} us {theirs * 1e6:10.1f} us {ratio:6.2f}"
-            )
+        measure_launches(name, queue, given.peers)
+        for case in cases(queue, given.quick):
+            measure(name, queue, case, given.peers)
 
 
 if __name__ == "__main__":

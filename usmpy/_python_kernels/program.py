@@ -140,7 +140,7 @@ class Unit:
         while waiting:
             function = waiting.pop()
             needed |= function.needed
-            new = [helper for helper in function.called if helper not in called]
+            new = [helper for helper in dict.fromkeys(function.called) if helper not in called]
             called += new
             waiting += new
         order = list(self._helpers.values())  # a helper is complete before its caller
