@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import pathlib
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +19,9 @@ from typing import Any
 import usmpy
 from usmpy.kernel_api import atomic_add, barrier, get_global_id, get_group_id, get_local_id, local_array
 
+# CuPy imports NVIDIA's package cuda, not the script of that name beside this one.
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:] = [*(entry for entry in sys.path if entry != str(HERE)), str(HERE.parent)]
 ROUNDS = 9
 TILE = 16
 
@@ -226,7 +231,7 @@ def measure(name: str, queue: usmpy.Queue, case: tuple[Any, ...], peers: bool) -
     contracted = usmpy.kernel(function, options="-cl-mad-enable")[space]
     others["with -cl-mad-enable"] = (lambda: contracted(*arguments), wait)
     if peers:
-        import python_kernels_peer
+        from benchmarks import python_kernels_peer
 
         extents = space.global_range if isinstance(space, usmpy.NdRange) else tuple(space)
         local = space.local_range if isinstance(space, usmpy.NdRange) else None
@@ -264,8 +269,9 @@ def measure_launches(name: str, queue: usmpy.Queue, peers: bool) -> None:
     others = {"portable C": (lambda: program[16](1.5, x, y, z), wait)}
     if peers:
         import cupy
-        import python_kernels_peer
         from cupyx import jit
+
+        from benchmarks import python_kernels_peer
 
         a, b, c = (cupy.from_dlpack(each) for each in (x, y, z))
         end = lambda _: python_kernels_peer.synchronize()  # noqa: E731

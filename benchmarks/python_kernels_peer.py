@@ -7,8 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import cupy
+import numpy
 from cupyx import jit
 
+if not hasattr(numpy, "row_stack"):  # which numba-cuda asks for, and NumPy 2.5 has no more
+    numpy.row_stack = numpy.vstack
 try:
     from numba import cuda, float32
 except ImportError:

@@ -417,12 +417,13 @@ def _atomic(body: Body, name: str, what: str, node: ast.Call) -> Number:
         assert at is not None
         texts.append(body.arith.stored(body.as_number(value, at), array.element, at, "x[i]"))
     memory = f"memory_order_{order}, memory_scope_{'work_group' if array.space == 'local' else 'device'}"
+    if t.whole and order == "relaxed":  # those of OpenCL 1 are single instructions everywhere
+        name = {"exchange": "xchg", "compare_exchange": "cmpxchg"}.get(what, what)
+        return body.kept(known(t, f"atomic_{name}(&{place}, {', '.join(texts)})"), array, node)
     if not exchange:
         operation = "exchange" if what == "exchange" else f"fetch_{what}"
         text = f"atomic_{operation}_explicit(&{place}, {texts[0]}, {memory})"
         return body.kept(known(t, text), array, node)
-    if t.whole and order == "relaxed":
-        return body.kept(known(t, f"atomic_cmpxchg(&{place}, {texts[0]}, {texts[1]})"), array, node)
     old = body.variable_of(t, texts[0])
     fail = {"release": "relaxed", "acq_rel": "acquire"}.get(order, order)
     scope = memory.replace(",", f", memory_order_{fail},")
