@@ -36,6 +36,7 @@ def test_the_list_of_programs():
         "image_filter",
         "monte_carlo",
         "n_body",
+        "reaction_diffusion",
         "share_with_pytorch",
     ]
     assert [path.stem for path in PROGRAMS] == names
