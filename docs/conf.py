@@ -84,12 +84,14 @@ NUMPYDOC = napoleon.Config(
 
 # Words that describe a type in a docstring and have no page of their own.
 PLAIN_TYPES = """
-    array arrays another library bytes bytes-like buffer callable capsule context manager generator
+    array arrays another library bytes bytes-like buffer callable capsule context function manager generator
     integers iterable mapping module nested number numbers object sequence sequences stream str int one
     ints float bool complex dict list tuple tuples type uuid.UUID numpy.dtype numpy.ndarray two three
     these None CUDA os.PathLike any Exception Allocation FloatLimits IntegerLimits NamespaceInfo Task
     UniqueAll UniqueCounts UniqueInverse
 """.split()  # noqa: SIM905
+# Classes that functions return: they have a page, but no name in a public module.
+RETURNED = {"PythonKernel": "usmpy._python_kernels.kernel.PythonKernel"}
 BUILTINS = set(vars(builtins))
 WORD = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)")
 
@@ -152,9 +154,8 @@ def resolve_type(app: Any, env: Any, node: Any, content: Any) -> Any:
     target: str = node["reftarget"]
     if target in BUILTINS or all(word in PLAIN_TYPES for word in target.split()):
         return nodes.inline("", node.astext())
-    return env.get_domain("py").resolve_xref(
-        env, node["refdoc"], app.builder, "obj", f"usmpy.{target.removesuffix('s')}", node, content
-    )
+    path = RETURNED.get(target, f"usmpy.{target.removesuffix('s')}")
+    return env.get_domain("py").resolve_xref(env, node["refdoc"], app.builder, "obj", path, node, content)
 
 
 def list_the_others(_app: Any, docname: str, source: list[str]) -> None:
