@@ -94,7 +94,7 @@ def numba_kernels() -> dict[str, Any]:
 
 
 def cupy_kernels() -> dict[str, Any]:
-    f4 = cupy.float32
+    f4, u4 = cupy.float32, cupy.uint32
 
     @jit.rawkernel()
     def matmul(a, b, c):
@@ -107,7 +107,7 @@ def cupy_kernels() -> dict[str, Any]:
             left[li * 16 + lj] = a[i, t * 16 + lj]
             right[li * 16 + lj] = b[t * 16 + li, j]
             jit.syncthreads()
-            for k in range(16):
+            for k in range(u4(16)):
                 total += left[li * 16 + k] * right[k * 16 + lj]
             jit.syncthreads()
         c[i, j] = total
@@ -144,12 +144,12 @@ def cupy_kernels() -> dict[str, Any]:
         part = jit.shared_memory(cupy.float32, 256)
         i = jit.threadIdx.x
         part[i] = x[jit.grid(1)]
-        step = 128
-        while step > 0:
+        step = u4(128)
+        while step > u4(0):
             jit.syncthreads()
             if i < step:
                 part[i] += part[i + step]
-            step = step // 2
+            step = step // u4(2)
         if i == 0:
             sums[jit.blockIdx.x] = part[0]
 
