@@ -77,7 +77,8 @@ class Arithmetic:
             return Number(BOOL, f"({number.text} != 0)", None, 1, True)
         if source.weak and target == (INT64 if source.kind == "int" else self.real):  # as it is
             return Number(target, number.text, None, number.bits, number.positive)
-        kept = number.type.kind != "float" and target.bits > number.bits
+        kept = source.kind != "float" and target.bits > number.bits
+        kept = kept and (number.positive or target.kind == "int")
         return Number(
             target,
             f"(({c_name(target)}){number.text})",
@@ -102,6 +103,11 @@ class Arithmetic:
         target = INT64 if kind == "int" else self.real if kind == "float" else types.complex_of(self.real)
         return self.cast(number, target, node)
 
+    def finite(self, number: Number, node: ast.AST) -> None:
+        """Refuses a constant that becomes no integer."""
+        if isinstance(number.value, float) and not math.isfinite(number.value):
+            self.refuse(node, f"{number.value} becomes no integer")
+
     def explicit(self, number: Number, target: Type, node: ast.AST) -> Number:
         """A cast that the user writes. Integers wrap, reals are truncated."""
         value = number.value
@@ -110,8 +116,7 @@ class Arithmetic:
         if number.type.kind == "complex" and target.kind != "complex":
             self.refuse(node, f"a complex number becomes no {target}: take .real or .imag")
         if number.constant and target.whole and number.type.kind != "complex":
-            if isinstance(value, float) and not math.isfinite(value):
-                self.refuse(node, f"{value} becomes no {target}")
+            self.finite(number, node)
             return constant(types.wrap(int(value), target), target)
         number = self.strong(number, node)
         if number.type.kind == "float" and target.whole and target.bits < 64:  # C leaves the others undefined
@@ -197,7 +202,9 @@ class Arithmetic:
         if sign == "**" and isinstance(b.value, int) and abs(b.value) > 10000:
             self.refuse(node, f"a power of {b.value}")
         try:
-            return constant(_FOLD[sign](a.value, b.value))
+            result = constant(_FOLD[sign](a.value, b.value))
+            both = a.type == b.type == BOOL and result.type == WEAK_INT
+            return constant(result.value, INT32) if both else result
         except (ArithmeticError, TypeError, ValueError) as error:
             self.refuse(node, f"{a.value} {sign} {b.value}: {error}")
 
@@ -217,7 +224,7 @@ class Arithmetic:
             u = c_name(Type("uint", t.bits))
             text = f"({c_name(t)})(({u}){a.text} {sign} ({u}){b.text})"
             return known(t, f"({text})")
-        if bits > t.bits - 2:
+        if bits > t.bits - 2 or (t.kind == "uint" and sign == "-"):
             return known(t, text)
         return Number(t, text, None, bits, (both and sign != "-") or t.kind == "uint")
 
@@ -226,14 +233,15 @@ class Arithmetic:
         if t.kind == "float":
             return Number(t, f"{self.need('floordiv' if sign == '//' else 'mod', t)}({a.text}, {b.text})")
         c_sign = "/" if sign == "//" else "%"
-        bits = min(a.bits, b.bits) if sign == "%" else a.bits
+        both = a.positive and b.positive
+        bits = a.bits if sign == "//" else min(a.bits, b.bits) if both else b.bits
         nonzero = b.constant and b.value != 0
         if b.constant and b.value == 0:
             self.refuse(node, f"an integer {sign} 0")
         if not nonzero:
             b = self.temp(b)
             self.failed(node, f"{b.text} == 0")
-        if (a.positive or t.kind == "uint") and (b.positive or t.kind == "uint"):
+        if both or t.kind == "uint":
             text = (
                 f"({a.text} {c_sign} {b.text})"
                 if nonzero
@@ -243,7 +251,7 @@ class Arithmetic:
                 text = f"(({c_name(t)}){text})"
             return Number(t, text, None, bits, True)
         name = self.need("floordiv" if sign == "//" else "mod", t)
-        positive = b.positive if sign == "%" else a.positive and b.positive
+        positive = sign == "%" and b.positive
         return Number(t, f"{name}({a.text}, {b.text})", None, min(bits + 1, UNKNOWN), positive)
 
     def _shift(self, sign: str, a: Number, b: Number, node: ast.AST) -> Number:
@@ -297,7 +305,9 @@ class Arithmetic:
         if a.constant and (a.type.weak or a.type == BOOL):
             if sign == "~" and not isinstance(a.value, int):
                 self.refuse(node, f"~ of {describe(a)}: ~ takes integers")
-            return constant(+a.value if sign == "+" else -a.value if sign == "-" else ~a.value)
+            value = a.value if a.type != BOOL else int(a.value)
+            value = +value if sign == "+" else -value if sign == "-" else ~value
+            return constant(value, INT32 if a.type == BOOL else None)
         if sign == "~" and not (a.type.whole or a.type == BOOL):
             self.refuse(node, f"~ of {describe(a)}: ~ takes integers")
         weak = a.type == WEAK_FLOAT

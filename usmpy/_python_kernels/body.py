@@ -12,7 +12,7 @@ from . import calls, functions, types
 from .arithmetic import Arithmetic, sign_of
 from .scope import MISSING, Scope, attribute, number_of, wrap
 from .types import BOOL, INT64, UINT64, WEAK_INT, Type, c_name, promote
-from .values import Array, Number, Object, Tuple, Value, constant, describe, known, size
+from .values import Array, Number, Object, Tuple, Value, alike, constant, describe, filled, flat, known, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +73,7 @@ class Body:
 
     def fresh(self, stem: str) -> str:
         self.count += 1
-        return self.program.names.make(f"{stem}{self.count}", self)
+        return self.program.names.make(f"{stem}{self.count}", (self, "fresh"))
 
     def need(self, part: str, number: Type) -> str:
         """The name of a function in front of the program."""
@@ -150,10 +150,16 @@ class Body:
         values: list[Value] = []
         for k, node in enumerate(nodes):
             value = self.value(node)
-            if isinstance(value, Number) and any(self.has_effects(later) for later in nodes[k + 1 :]):
-                value = self.temp(value)
+            if any(self.has_effects(later) for later in nodes[k + 1 :]):
+                value = self.frozen(value)
             values.append(value)
         return values
+
+    def frozen(self, value: Value, copy: bool = False) -> Value:
+        """The value, which nothing that comes later changes; a copy: assignments neither."""
+        if isinstance(value, Tuple):
+            return Tuple([self.frozen(item, copy) for item in value.items])
+        return self.temp(value, copy) if isinstance(value, Number) else value
 
     def elements(self, node: ast.expr) -> list[ast.expr] | None:
         return node.elts if isinstance(node, ast.Tuple) else None
@@ -312,10 +318,8 @@ class Body:
                 text = str(int(other.value)) if other.constant else other.text
                 result = Number(BOOL, f"({truth.text} {'&&' if both else '||'} {text})", None, 1, True)
                 continue
-            pair = (other, result) if both else (result, other)
-            empty: list[tuple[int, str]] = []
-            blocks = (lines, empty) if both else (empty, lines)
-            result = self._either(truth, pair, blocks, node)
+            arms, blocks = (([other], [result]), (lines, [])) if both else (([result], [other]), ([], lines))
+            (result,) = self._either(truth, arms, blocks, node)
         return result
 
     def choose(self, test: Number, a: Number, b: Number, node: ast.AST) -> Number:
@@ -342,21 +346,24 @@ class Body:
         return t
 
     def _either(
-        self, test: Number, pair: tuple[Number, Number], blocks: tuple[list[Any], list[Any]], node: ast.AST
-    ) -> Number:
-        """pair[0] if test else pair[1], after the statements that each needs."""
-        if not blocks[0] and not blocks[1]:
-            return self.choose(test, *pair, node)
-        t = self._shared_type(*pair, node)
-        target = self.arith.strong(Number(t, "", 0), node).type if t.weak else t
-        name = self.fresh("v")
-        self.emit(f"{c_name(target)} {name};")
-        for k, (number, lines) in enumerate(zip(pair, blocks, strict=True)):
+        self, test: Number, arms: tuple[list[Number], list[Number]], blocks: Sequence[Any], node: ast.AST
+    ) -> list[Number]:
+        """The numbers of arms[0] if test else those of arms[1], after the statements that each arm needs."""
+        if not any(blocks):
+            return [self.choose(test, a, b, node) for a, b in zip(*arms, strict=True)]
+        found = []
+        for a, b in zip(*arms, strict=True):
+            t = self._shared_type(a, b, node)
+            found.append(known(INT64 if t == WEAK_INT else t, self.fresh("v")))
+            self.emit(f"{self.c_type(t)} {found[-1].text};")
+        for k, (numbers, lines) in enumerate(zip(arms, blocks, strict=True)):
             self.emit("} else {" if k else f"if ({_bare(test.text)}) {{")
             self.out += lines
-            self.emit(f"{name} = {_bare(self.arith.cast(number, target, node).text)};")
+            for number, place in zip(numbers, found, strict=True):
+                target = self.arith.strong(place, node).type
+                self.emit(f"{place.text} = {_bare(self.arith.cast(number, target, node).text)};")
         self.emit("}")
-        return known(INT64 if t == WEAK_INT else t, name)
+        return found
 
     def _IfExp(self, node: ast.IfExp) -> Value:
         test = self.condition(node.test)
@@ -370,40 +377,34 @@ class Body:
                 values.append(self.value(arm))
             blocks.append(lines)
         a, b = values
-        if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.items) == len(b.items) and not any(blocks):
-            pairs = zip(a.items, b.items, strict=True)
-            return Tuple(
-                [self.choose(test, self.as_number(x, node), self.as_number(y, node), node) for x, y in pairs]
-            )
-        pair = (self.as_number(a, node.body), self.as_number(b, node.orelse))
-        return self._either(test, pair, (blocks[0], blocks[1]), node)
+        if isinstance(a, Tuple) != isinstance(b, Tuple) or (isinstance(a, Tuple) and not alike(a, b)):
+            self.refuse(node, f"{describe(a)} or {describe(b)}: numbers, or tuples of as many, are allowed")
+        first = [self.as_number(leaf, node.body) for leaf in flat(a)]
+        second = [self.as_number(leaf, node.orelse) for leaf in flat(b)]
+        return filled(a, iter(self._either(test, (first, second), blocks, node)))
 
     def _Compare(self, node: ast.Compare) -> Value:
-        result: Number | None = None
-        left = self.value(node.left)
-        for k, (operator, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
-            if k == 0 and self.has_effects(right_node) and isinstance(left, Number):
-                left = self.temp(left)
-            with self.captured() as lines:
-                right = self.text_or_value(right_node)
-                if isinstance(right, Number) and k + 1 < len(node.ops):
-                    right = self.temp(right)
-                test = self._compared(operator, left, right, node)
-            if result is None:
-                self.out += lines
-                result = test
-            elif result.constant:
-                self.out += lines if result.value else []
-                result = test if result.value else result
-            elif lines:
-                result = self._either(result, (test, constant(False)), (lines, []), node)
-            elif test.constant:
-                result = result if test.value else test
-            else:
-                result = Number(BOOL, f"({result.text} && {test.text})", None, 1, True)
-            left = right
-        assert result is not None
-        return result
+        return self._chain(node, 0, self.value(node.left))
+
+    def _chain(self, node: ast.Compare, k: int, left: Value) -> Number:
+        """The comparisons from the k-th on; an operand is read if all before it hold."""
+        if self.has_effects(node.comparators[k]):
+            left = self.frozen(left)
+        right = self.text_or_value(node.comparators[k])
+        last = k + 1 == len(node.ops)
+        right = right if last else self.frozen(right)
+        test = self._compared(node.ops[k], left, right, node)
+        if last or (test.constant and not test.value):
+            return test
+        if test.constant:
+            return self._chain(node, k + 1, right)
+        with self.captured() as lines:
+            rest = self._chain(node, k + 1, right)
+        if lines:
+            return self._either(test, ([rest], [constant(False)]), (lines, []), node)[0]
+        if rest.constant:
+            return test if rest.value else rest
+        return Number(BOOL, f"({test.text} && {rest.text})", None, 1, True)
 
     def _compared(self, operator: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Number:
         a, b = number_of(left), number_of(right)
@@ -520,12 +521,14 @@ class Body:
             self.refuse(node, f"{array.name} has {dimensions}, {given}")
         texts, tests = [], []
         for axis, index in enumerate(indices):
-            extent = array.extents[axis]
-            if index.constant and index.value < 0:
+            extent, given = array.extents[axis], index.value
+            if index.constant and index.value < 0 and extent is not None and extent.constant:
+                index = constant(index.value + extent.value, INT64)
+            elif index.constant and index.value < 0:
                 index = self.arith.binary("+", array.extent(axis), constant(index.value), node)
             n = extent.value if extent is not None else None
             if index.constant and n is not None and not 0 <= index.value < n:
-                self.refuse(node, f"index {index.value} of {array.name}, whose axis {axis} has {n}")
+                self.refuse(node, f"index {given} of {array.name}, whose axis {axis} has {n}")
             number = self.arith.cast(index, INT64, node) if index.type != UINT64 else index
             text = number.text if number.type == INT64 else f"((long){number.text})"
             if self.program.checked:
@@ -623,8 +626,7 @@ class Body:
 
     def where(self, words: str) -> str:
         """The last argument of usm_ck_fail: what is wrong, and the file."""
-        text = f"{words}|{self.origin.filename}".replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + text.replace("\n", " ") + '"'
+        return types.quoted(f"{words}|{self.origin.filename}".replace("\n", " "))
 
     def wait(self, barrier: bool, text: str, node: ast.AST) -> None:
         raise NotImplementedError

@@ -156,16 +156,16 @@ def apply(body: Body, c: str, given: list[Number], node: ast.AST, name: str = ""
         return Number(a.type, f"{c}({a.text})")
     if name == "conj":
         return given[0]
-    if all(a.constant and a.type.weak for a in given) and hasattr(math, name or c):
+    t = given[0].type
+    for a in given[1:]:
+        t = arith.common(Number(t, ""), a, node, "and")
+    if all(a.constant and a.type.weak for a in given) and hasattr(math, name or c) and t.kind != "complex":
         try:
             return constant(float(getattr(math, name or c)(*[a.value for a in given])))
         except (ArithmeticError, ValueError):
             pass  # as in a kernel: inf or nan
-    t = given[0].type
-    for a in given[1:]:
-        t = arith.common(Number(t, ""), a, node, "and")
     if t.kind == "complex":
-        body.refuse(node, f"{name or c} of {describe(given[0])}: not for complex numbers")
+        body.refuse(node, f"{name or c} of {t}: not for complex numbers")
     weak = all(a.type.weak for a in given)
     t = arith.real if t.kind != "float" or t.weak else t
     c = arith.need(c[1:], t) if c[0] == "@" else c
@@ -177,6 +177,10 @@ def _truncated(body: Body, number: Number, node: ast.AST, c: str) -> Number:
     """math.floor and the like, int, round: int64."""
     if number.type.kind == "complex":
         body.refuse(node, f"{describe(number)} becomes no integer: take .real or .imag")
+    body.arith.finite(number, node)
+    if number.constant and number.type.weak:
+        convert = int if not c else round if c == "rint" else getattr(math, c)
+        return constant(convert(number.value))
     if number.type == WEAK_INT:
         return number
     if number.type.kind != "float":
@@ -196,22 +200,21 @@ def _math_integer(body: Body, name: str, node: ast.Call) -> Value:
     if name == "pow":
         return apply(body, "pow", _numbers(body, node, name, 2), node)
     (a,) = _numbers(body, node, name, 1)
-    if a.constant and a.type.weak and math.isfinite(a.value):
-        return constant(getattr(math, name)(a.value))
     return _truncated(body, a, node, name)
 
 
 def _choose(body: Body, name: str, given: list[Number], node: ast.AST) -> Number:
     """max, min, maximum, minimum of two or more numbers."""
     arith, result = body.arith, given[0]
+    for b in given:
+        if b.type.kind == "complex":
+            body.refuse(node, f"{name} of {describe(b)}: complex numbers have no order")
     for b in given[1:]:
         if result.constant and b.constant and result.type.weak and b.type.weak:
             result = constant(max(result.value, b.value) if name[1] == "a" else min(result.value, b.value))
             continue
         weak = result.type == b.type == WEAK_FLOAT
         t = arith.common(result, b, node, "and") if result.type != b.type else arith.strong(result, node).type
-        if t.kind == "complex":
-            body.refuse(node, f"{name} of {describe(b)}: complex numbers have no order")
         a, b = arith.cast(result, t, node), arith.cast(b, t, node)
         part = name[:3] if t.kind != "float" else name
         result = Number(
@@ -277,17 +280,20 @@ def _builtin(body: Body, name: str, node: ast.Call) -> Value:
         if len(node.args) == 2:
             body.refuse(node.args[1], "round takes one number: write round(x * 100) / 100")
         (a,) = _numbers(body, node, name, 1)
-        return constant(round(a.value)) if a.constant and a.type.weak else _truncated(body, a, node, "rint")
+        return _truncated(body, a, node, "rint")
     (a,) = _numbers(body, node, name, 1)
     if name == "abs":
         return _absolute(body, a, node)
     if name == "bool":
         return arith.truth(a, node)
     if name == "int":
-        return constant(int(a.value)) if a.constant and a.type.weak else _truncated(body, a, node, "")
+        return _truncated(body, a, node, "")
     if a.type.kind == "complex":
         body.refuse(node, f"{describe(a)} becomes no float: take .real or .imag")
-    return constant(float(a.value)) if a.constant and a.type.weak else arith.explicit(a, arith.real, node)
+    if a.constant and a.type.weak:
+        a = arith.cast(a, arith.real, node)  # an integer that does not fit is an OverflowError
+        return constant(float(a.value))
+    return arith.explicit(a, arith.real, node)
 
 
 def _elementwise(body: Body, name: str, node: ast.Call) -> Value:

@@ -7,6 +7,7 @@ import inspect
 import keyword
 import os
 import re
+from collections.abc import Iterator
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from .scope import wrap
 from .source import Origin
 from .statements import Function
 from .types import WEAK_INT, Type, c_name
-from .values import Array, Number, Object, Parameter, Tuple, Value, extent_name, known, stride_name
+from .values import Array, Number, Object, Parameter, Tuple, Value, extent_name, filled, known, stride_name
 
 _WORDS = """
 auto break case char const constant continue default do double else enum extern float for global goto half
@@ -25,8 +26,13 @@ struct switch typedef typeof uchar uint ulong union unsigned ushort void volatil
 complex64 complex128 asm kernel printf barrier mem_fence abs fmod pow pown rint floor isnan
 vload_half vstore_half as_float as_uint real imag
 norm rnorm norm3d norm4d rhypot erfcx normcdf y0 y1 yn j0 j1 jn max min
-ptrdiff_t intptr_t uintptr_t generic pipe read_only write_only read_write NULL
+generic pipe read_only write_only read_write cross distance dot fast_distance fast_length fast_normalize
+length normalize vec_step
 """
+# Words of the system, types of vectors, and macros.
+_UNSAFE = re.compile(
+    r"_|usm|CLK|atom|cl_|memory_|.*_t$|[A-Z][A-Z0-9_]+$|(u?(char|short|int|long)|float|double|half|bool)\d+$"
+)
 
 
 class Names:
@@ -44,7 +50,7 @@ class Names:
         found = self._given.get((owner, stem))
         if found is None:
             clean = self.prefix + re.sub(r"[^A-Za-z0-9_]", "_", stem)
-            clean = f"p{clean}" if clean.startswith(("_", "usm", "CLK", "atom")) else clean
+            clean = f"p{clean}" if _UNSAFE.match(clean) else clean
             found, k = clean, 0
             while found in self._taken or found in self._reserved or keyword.iskeyword(found):
                 k += 1
@@ -94,6 +100,7 @@ class Unit:
         self, function: FunctionType, values: list[Value], names: list[str], node: ast.Call, body: Body
     ) -> dict[str, Value]:
         """The arguments by name, with defaults."""
+        self.origin(function)  # refuses *args
         signature = inspect.signature(function)
         split = len(values) - len(names)
         try:
@@ -265,20 +272,20 @@ def _key(value: Value) -> Any:
         return ("tuple", *map(_key, value.items))
     if isinstance(value, Object):
         return ("object", id(value.value))
-    return ("number", value.type, value.value, value.positive)
+    return ("number", value.type, repr(value.value), value.positive)  # 0.0 and -0.0 are equal
 
 
 def _render(lines: list[tuple[int, str]], filename: str) -> str:
     """Statements, with the numbers of the Python file's lines; those of one line stand in one line."""
     text: list[str] = []
     depth, last, expected = 1, -1, -1
-    quoted = os.path.basename(filename).replace("\\", "\\\\").replace('"', '\\"')
+    quoted = types.quoted(os.path.basename(filename))
     for line, statement in lines:
         if line == last:
             text[-1] += f" {statement}"
         else:
             if line != expected:
-                text.append(f'#line {line} "{quoted}"')
+                text.append(f"#line {line} {quoted}")
             text.append(f"{'    ' * (depth - statement.startswith('}'))}{statement}")
         last, expected = line, line + 1
         depth += statement.endswith("{") - statement.startswith("}")
@@ -382,8 +389,8 @@ class Helper(Function):
             return body.temp(known(kinds[0], text), copy=True)
         name = body.fresh("r")
         body.emit(f"const {self.program.record_name(self)} {name} = {text};")
-        items = iter([known(t, f"{name}.m{k}") for k, t in enumerate(kinds)])
-        return _filled(self.result, items)
+        items: Iterator[Value] = iter([known(t, f"{name}.m{k}") for k, t in enumerate(kinds)])
+        return filled(self.result, items)
 
     def text(self) -> str:
         program = self.program
@@ -415,10 +422,3 @@ class Helper(Function):
         lines = [(self.origin.line(self.origin.tree), line) for line in self.declarations()]
         body = _render([*lines, *self.out], self.origin.filename)
         return f"{head}static inline {result} {self.name}({', '.join(declared) or 'void'})\n{{\n{body}}}\n"
-
-
-def _filled(shape: Value, items: Any) -> Value:
-    if isinstance(shape, Tuple):
-        return Tuple([_filled(item, items) for item in shape.items])
-    found: Value = next(items)
-    return found

@@ -36,7 +36,7 @@ def wrap(value: Any) -> Value | str:
     """The constant that an object is in a kernel; a text that says why it is none."""
     if isinstance(value, type) or (isinstance(value, enum.Enum) and not isinstance(value, (int, float))):
         return Object(value)
-    if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+    if any((t.__module__, t.__name__) == ("numpy", "generic") for t in type(value).__mro__):
         name = str(value.dtype)
         if name in types.ELEMENTS:
             return constant(value.item(), types.ELEMENTS[name])

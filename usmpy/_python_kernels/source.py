@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Callable
 from types import FunctionType
 from typing import NoReturn
@@ -60,12 +59,10 @@ class Origin:
                 f"{self.name} does not build: its source is not known; write def in a file or a cell"
             ) from None
         self.first = max(first, 1)
-        text = textwrap.dedent("".join(lines))
-        self._indent = len(lines[0]) - len(lines[0].lstrip())
-        self._lines = text.splitlines()
+        self._lines = "".join(lines).splitlines()
         try:
-            parsed = ast.parse(text).body[0]
-        except SyntaxError:  # a lambda in the middle of an expression
+            parsed = _parsed(lines)
+        except (SyntaxError, LookupError):  # a lambda in the middle of an expression
             parsed = ast.Pass()
         if not isinstance(parsed, ast.FunctionDef):
             node = parsed if hasattr(parsed, "lineno") else ast.Pass(lineno=1, col_offset=0)
@@ -73,6 +70,10 @@ class Origin:
             if function.__name__ == "<lambda>":
                 what = _INSTEAD[ast.Lambda]
             self.refuse(node, what)
+        if parsed.name != function.__code__.co_name:
+            self.refuse(
+                parsed, f"this is not {function.__code__.co_name}: the file has changed; import it anew"
+            )
         self.tree = parsed
         self._check()
         self.sites = _count_sites(parsed)
@@ -91,8 +92,7 @@ class Origin:
         width = max(1, len(line.encode()[start:stop].decode("utf-8", "replace")))
         shown = line.lstrip()
         caret = " " * (before - (len(line) - len(shown))) + "^" + "~" * (width - 1)
-        column = before + self._indent + 1
-        return f"{self.filename}:{self.line(node)}:{column}: {text}\n    {shown}\n    {caret.rstrip()}"
+        return f"{self.filename}:{self.line(node)}:{before + 1}: {text}\n    {shown}\n    {caret.rstrip()}"
 
     def refuse(self, node: ast.AST, text: str, kind: Callable[[str], Exception] = BuildError) -> NoReturn:
         raise kind(f"{self.name} does not build: {self.message(node, text)}") from None
@@ -102,6 +102,9 @@ class Origin:
         arguments = self.tree.args
         if arguments.vararg or arguments.kwarg:
             self.refuse(arguments.vararg or arguments.kwarg or self.tree, "'*': name each argument")
+        for first in [*arguments.posonlyargs, *arguments.args][:1]:
+            if first.arg in ("self", "cls"):
+                self.refuse(first, f"{first.arg}: kernels have no objects; use @staticmethod")
         for statement in self.tree.body:
             for node in ast.walk(statement):
                 self._check_node(node)
@@ -130,6 +133,23 @@ class Origin:
             self.refuse(node, f"{type(node).__name__}: not in the language of kernels")
 
 
+def _parsed(lines: list[str]) -> ast.stmt:
+    """The statement in these lines, which may be indented."""
+    if not lines[0][:1].isspace():
+        return ast.parse("".join(lines)).body[0]
+    block = ast.parse("if 1:\n" + "".join(lines)).body[0]
+    assert isinstance(block, ast.If)
+    ast.increment_lineno(block, -1)
+    return block.body[0]
+
+
+def _breaks_from(node: ast.AST) -> bool:
+    """Whether it is a loop over a tuple that break may leave, so that names differ after its rounds."""
+    if not isinstance(node, ast.For) or ast.unparse(node.iter).startswith("range("):
+        return False
+    return any(isinstance(inner, ast.Break) for inner in ast.walk(node))
+
+
 def _count_sites(tree: ast.FunctionDef) -> dict[str, int]:
     """How many places give each of the function's own names a value."""
     sites: dict[str, int] = {}
@@ -141,6 +161,10 @@ def _count_sites(tree: ast.FunctionDef) -> dict[str, int]:
                 names.append(node.id)
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 names.append(node.target.id)
+            if _breaks_from(node):
+                inside = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+                everywhere = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
+                names += [name for name in inside if everywhere.count(name) > inside.count(name)]
     for name in names:
         sites[name] = sites.get(name, 0) + 1
     return sites

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 
 from . import types
 from .arithmetic import sign_of
 from .body import Body, Variable, _bare
-from .types import FLOAT32, INT64, WEAK_INT, promote
-from .values import UNKNOWN, Array, Number, Object, Tuple, Value, constant, describe, known
-
-_PASSES = 40  # more than types can grow
+from .types import FLOAT32, INT64, WEAK_INT, promote, quoted
+from .values import UNKNOWN, Array, Number, Object, Tuple, Value, alike, constant, describe, flat, known
 
 
 @dataclass
@@ -39,18 +37,20 @@ class Function(Body):
         self.waits = False
 
     def compile(self) -> None:
-        for _ in range(_PASSES):
+        while True:
             self.changed = False
             self.reset()
             for name, value in self.arguments.items():
                 if self.origin.sites[name] > 1 and isinstance(value, (Number, Tuple)):
                     self.assign_name(name, value, self.origin.tree)
-            self.block(self.origin.tree.body)
+            try:
+                self.block(self.origin.tree.body)
+            except RecursionError:
+                self.refuse(self.origin.tree, "is nested too deeply: give parts of long expressions a name")
             if self.assigned is not None and self.returns and self.result is not None:
                 self.refuse(self.origin.tree, "returns a value on some ways, and nothing at its end")
             if not self.changed and not self._settle():
                 return
-        raise AssertionError("the types of variables do not settle")
 
     def _settle(self) -> bool:
         """Python ints that met nothing are int64. Whether there was one."""
@@ -75,29 +75,45 @@ class Function(Body):
             for k, item in enumerate(value.items):
                 self.assign_name(f"{name}.{k}", item, node)
             read = [self._read(f"{name}.{k}") for k in range(len(value.items))]
-            old = self.static.get(name)
-            if name in self.variables or (old is not None and not _alike(old, value)):
-                self.refuse(node, f"{root} was something else before: use another name")
-            self.static[name] = Tuple(read)
+            self._keep(name, Tuple(read), node, single)
         elif not isinstance(value, Number) or (value.constant and single):
-            old = self.static.get(name)
-            if name in self.variables or (old is not None and not single and not _alike(old, value)):
-                self.refuse(
-                    node, f"{root} was something else before, and is {describe(value)} here: use another name"
+            if isinstance(value, Array) and value.offset:  # a row: the name keeps its place
+                sizes = enumerate(value.extents)
+                value = replace(
+                    value,
+                    offset=self._variable(f"{name}.place", known(INT64, value.offset), node).text,
+                    extents=tuple(
+                        n if n is None or n.constant else self._variable(f"{name}.n{k}", n, node)
+                        for k, n in sizes
+                    ),
                 )
-            self.static[name] = value
+            self._keep(name, value, node, single)
         else:
-            if name in self.static:
-                self.refuse(node, f"{root} was {describe(self.static[name])} before: use another name")
-            text = self._assign_variable(name, value, node)
-            self.emit(f"{self.variables[name].name} = {text};")
+            if self.static.pop(name, None) is not None and not single:
+                self.refuse(node, f"{root} was something else before, and is {describe(value)} here: use "
+                                  "another name")  # fmt: skip
+            self._variable(name, value, node)
         if self.assigned is not None:
             self.assigned.add(name)
+
+    def _keep(self, name: str, value: Value, node: ast.AST, single: bool) -> None:
+        """A name for what is no variable in C. Each round of an unrolled loop may give it another meaning."""
+        old = self.static.get(name)
+        if not single and (name in self.variables or (old is not None and not alike(old, value))):
+            self.refuse(node, f"{name} was something else before, and is {describe(value)} here: use another "
+                              "name")  # fmt: skip
+        self.static[name] = value
 
     def _read(self, name: str) -> Value:
         if name in self.static:
             return self.static[name]
         v = self.variables[name]
+        return Number(v.type, v.name, None, v.bits, v.positive)
+
+    def _variable(self, name: str, value: Number, node: ast.AST) -> Number:
+        text = self._assign_variable(name, value, node)
+        v = self.variables[name]
+        self.emit(f"{v.name} = {text};")
         return Number(v.type, v.name, None, v.bits, v.positive)
 
     def _assign_variable(self, name: str, value: Number, node: ast.AST) -> str:
@@ -152,17 +168,11 @@ class Function(Body):
     def _Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
         if isinstance(value, Tuple):
-            value = Tuple([self._frozen(item) for item in value.items])
+            value = self.frozen(value, copy=True)  # the assignments do not change one another's values
         elif len(node.targets) > 1 and isinstance(value, Number):
             value = self.temp(value)
         for target in node.targets:
             self.store(target, value, node)
-
-    def _frozen(self, value: Value) -> Value:
-        """So that the assignments do not change one another's values."""
-        if isinstance(value, Tuple):
-            return Tuple([self._frozen(item) for item in value.items])
-        return self.temp(value, copy=True) if isinstance(value, Number) else value
 
     def _AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -392,15 +402,15 @@ class Function(Body):
         self.assigned = None
 
     def _return_value(self, value: Value, node: ast.Return) -> None:
-        flat = _flat(value)
-        for item in flat:
+        leaves = flat(value)
+        for item in leaves:
             if not isinstance(item, Number):
                 self.refuse(node, f"returns {describe(item)}: numbers and tuples of numbers are allowed")
         old = self.result
-        if old is not None and not _alike(old, value):
+        if old is not None and not alike(old, value):
             self.refuse(node, f"returns {describe(value)} here, and {describe(old)} elsewhere")
         texts = []
-        for k, item in enumerate(flat):
+        for k, item in enumerate(leaves):
             assert isinstance(item, Number)
             texts.append(self._assign_variable(f"return.{k}", item, node))
         self.result, self.returns = value, True
@@ -412,7 +422,7 @@ class Function(Body):
     def result_types(self) -> list[types.Type]:
         """Of the numbers that it returns, as they are in C."""
         assert self.result is not None
-        count = len(_flat(self.result))
+        count = len(flat(self.result))
         return [self.variables[f"return.{k}"].type for k in range(count)]
 
     def _Assert(self, node: ast.Assert) -> None:
@@ -439,13 +449,15 @@ class Function(Body):
         for at in node.args:
             value = self.text_or_value(at)
             if isinstance(value, Object) and isinstance(value.value, str):
+                if "\0" in value.value:
+                    self.refuse(at, "a text with the character 0: it ends the text in C")
                 words.append(value.value.replace("%", "%%"))
                 continue
-            for item in _flat(value):
+            for item in flat(value):
                 number = self.arith.strong(self.as_number(item, at), at)
                 self._print_number(number, words, texts, at)
-        line = " ".join(words).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        self.emit(f'printf("{line}\\n"{"".join(f", {text}" for text in texts)});')
+        line = quoted(" ".join(words) + "\n")
+        self.emit(f"printf({line}{''.join(f', {text}' for text in texts)});")
         return Object(None)
 
     def _print_number(self, number: Number, words: list[str], texts: list[str], at: ast.AST) -> None:
@@ -485,21 +497,6 @@ class Function(Body):
                 stored = "ushort" if element == "float16" else types.stored_name(element)
                 lines.append(f"{'local ' * local}{stored} {name}[{length}];")
         return lines
-
-
-def _flat(value: Value) -> list[Value]:
-    return [leaf for item in value.items for leaf in _flat(item)] if isinstance(value, Tuple) else [value]
-
-
-def _alike(a: Value, b: Value) -> bool:
-    """Whether both are numbers, or tuples of such, or the same object."""
-    if isinstance(a, Tuple) and isinstance(b, Tuple):
-        return len(a.items) == len(b.items) and all(map(_alike, a.items, b.items))
-    if isinstance(a, Object) and isinstance(b, Object):
-        return a.value is b.value
-    if isinstance(a, Array) and isinstance(b, Array):
-        return a == b
-    return isinstance(a, Number) and isinstance(b, Number)
 
 
 def _both(a: set[str] | None, b: set[str] | None) -> set[str] | None:

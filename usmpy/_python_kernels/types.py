@@ -143,6 +143,16 @@ def literal(value: complex, number: Type) -> str:
     return f"({text})" if value < 0 and text[0] == "-" else text
 
 
+def quoted(text: str) -> str:
+    """A text in the portable language."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "?": "\\?"}  # "??/" may be a trigraph
+    return '"' + "".join(escapes.get(c) or (c if c >= " " else _octal(c)) for c in text) + '"'
+
+
+def _octal(character: str) -> str:
+    return rf"\{ord(character):03o}"
+
+
 def _real(value: float, number: Type) -> str:
     single = number == FLOAT32
     if math.isnan(value):

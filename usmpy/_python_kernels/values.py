@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,6 +130,29 @@ class Object:
 
 
 Value = Number | Array | Tuple | Object
+
+
+def flat(value: Value) -> list[Value]:
+    """The leaves of a tuple; the value itself, if it is none."""
+    return [leaf for item in value.items for leaf in flat(item)] if isinstance(value, Tuple) else [value]
+
+
+def filled(shape: Value, leaves: Iterator[Value]) -> Value:
+    """A value of that shape, of these leaves."""
+    if isinstance(shape, Tuple):
+        return Tuple([filled(item, leaves) for item in shape.items])
+    return next(leaves)
+
+
+def alike(a: Value, b: Value) -> bool:
+    """Whether both are numbers, or tuples of such, or the same object."""
+    if isinstance(a, Tuple) and isinstance(b, Tuple):
+        return len(a.items) == len(b.items) and all(map(alike, a.items, b.items))
+    if isinstance(a, Object) and isinstance(b, Object):
+        return a.value is b.value
+    if isinstance(a, Array) and isinstance(b, Array):
+        return a == b
+    return isinstance(a, Number) and isinstance(b, Number)
 
 
 def describe(value: Value) -> str:
