@@ -17,17 +17,18 @@ divmod({0}, {1}) | pow({0}, {1}) | len({0}) | range({0}) | print({0}) | math.sqr
 usmpy.int8({0}) | usmpy.float64({0}) | usmpy.uint64({0}) | usmpy.bool({0}) | usmpy.complex64({0})
 ({0}, {1}) | ({0},) | () | {0}[{1}] | {0}[{1}, {1}] | {0}[()] | {0}[-1] | {0}.shape | {0}.shape[{1}] | {0}.T
 {0}.real | {0}.dtype | {0}.size | {0}.nothing | {0}({1}) | {0} if {1} else {0} | {0} and {1} | not {0} | -{0}
-~{0} | {0} < {1} < {0} | {0} == {1} | {0} is None | [{0}] | {{}} | lambda: {0} | nothing | {0}[{1}:] | f"{{1}}"
-usmpy | usmpy.float32 | get_global_id | get_global_id({0}) | get_global_id(0) | math.pi | math | self | __name__
+~{0} | {0} < {1} < {0} | {0} == {1} | {0} is None | [{0}] | {{}} | lambda: {0} | nothing | {0}[{1}:]
+usmpy | usmpy.float32 | get_global_id | get_global_id({0}) | get_global_id(0) | math.pi | math | self
 atomic_add({0}, {1}, {1}) | atomic_add({0}, 0, 1) | local_array({0}, usmpy.float32) | private_array(4, {0})
 private_array((2, 3), "float16") | usmpy.where({0}, {1}, {0}) | usmpy.sign({0}) | usmpy.clip({0}, {1}, {1})
-{0} ** {1} | {0} // {1} | {0} % {1} | {0} << {1} | (yield {0}) | (x := {0}) | {0}.conjugate() | math.gcd({0}, {1})
+{0} ** {1} | {0} // {1} | {0} % {1} | {0} << {1} | (yield {0}) | (x := {0}) | {0}.conjugate()
 """
 STATEMENTS = """
 {0} = {1} | {0}, {1} = {1}, {0} | {0} += {1} | {0}[{1}] = {0} | {0} = {1}, {0} | return | return {0} | pass
 break | continue | del {0} | assert {0}, {1} | for {0} in {1}: {0} | for k in range({0}): {1} = k | {0}
 while {0}: break | if {0}: {1} = {0} | global g | {0}: int = {1} | barrier() | for k in ({0}, {1}): {0} = k
-for k in range({0}, {1}, {0}): {0} = {0} + k | print({0}, {1}) | {0} = {1} = {0} | {0}.a = {1} | ({0}, {1}), g = {0}
+for k in range({0}, {1}, {0}): {0} = {0} + k | print({0}, {1}) | {0} = {1} = {0} | {0}.a = {1}
+({0}, {1}), g = {0}
 while {0} < {1}: {0} += 1 | for k, m in (({0}, {1}), ({1}, {0})): {0} = k
 """
 EXPRESSIONS, STATEMENTS_ = ([one.strip() for line in text.strip().splitlines() for one in line.split(" | ")]
@@ -63,7 +64,7 @@ def _set(place: tuple[ast.AST, str, int | None], node: Any) -> None:
 def change(tree: ast.FunctionDef, draw: random.Random) -> None:
     """One random change."""
     expressions = [p for p in places(tree, ast.expr) if not (p[0] is tree or isinstance(p[0], ast.arg))]
-    statements = [p for p in places(tree, ast.stmt)]
+    statements = places(tree, ast.stmt)
     what = draw.randrange(8)
     if what == 0 and expressions:  # swap two expressions
         one, other = draw.choice(expressions), draw.choice(expressions)

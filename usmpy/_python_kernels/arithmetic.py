@@ -6,10 +6,11 @@ import ast
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from . import types
-from .types import BOOL, INT32, INT64, UINT64, WEAK_FLOAT, WEAK_INT, Type, c_name, promote
+from .types import BOOL, INT32, INT64, UINT64, WEAK_COMPLEX, WEAK_FLOAT, WEAK_INT, Type, c_name, promote
 from .values import UNKNOWN, Number, constant, describe, known
 
 _SIGNS: dict[type[ast.AST], str] = {
@@ -167,6 +168,13 @@ class Arithmetic:
             return INT32
         return self.strong(Number(found, "", None), node).type if found.weak else found
 
+    def result(self, t: Type, *given: Number) -> Type:
+        """The type of a result that is computed as t: weak, if the operands are."""
+        strong = [n for n in given if not n.type.weak and n.type != BOOL]
+        if strong or not any(n.type.weak for n in given):
+            return t
+        return {self.real: WEAK_FLOAT, types.complex_of(self.real): WEAK_COMPLEX}.get(t, t)
+
     def binary(self, sign: str, a: Number, b: Number, node: ast.AST) -> Number:
         if a.constant and b.constant and (a.type.weak or a.type == BOOL) and (b.type.weak or b.type == BOOL):
             return self._fold(sign, a, b, node)
@@ -181,11 +189,10 @@ class Arithmetic:
             return self._power(a, b, node)
         if sign in ("&", "|", "^") and a.type == b.type == BOOL:
             return Number(BOOL, f"({a.text} {sign} {b.text})", None, 1, True)
-        weak = a.type.weak and b.type.weak
         t = self.common(a, b, node, sign)
         if sign == "/" and t.whole:
             t = self.real
-        result = WEAK_FLOAT if weak and t == self.real else t
+        result = self.result(t, a, b)
         a, b = self.cast(a, t, node), self.cast(b, t, node)
         if sign in ("//", "%"):
             number = self._division(sign, a, b, t, node)
@@ -275,31 +282,32 @@ class Arithmetic:
 
     def _power(self, a: Number, b: Number, node: ast.AST) -> Number:
         exponent = b.value if b.constant and b.type.kind == "int" else None
-        t = self.common(a, b, node, "**") if b.type.kind in ("float", "complex") else None
-        if t is None:
-            t = self.common(a, a, node, "**") if a.type != BOOL else INT32
-            if a.type.weak and a.constant:  # 2 ** n
-                t = self.common(a, b, node, "**")
-        weak = a.type == WEAK_FLOAT and (b.type.weak or exponent is not None)
+        t = self.common(a, b, node, "**")
+        result = self.result(t, a, b)
         base = self.cast(a, t, node)
         if exponent == 2:
             base = self.temp(base)
             square = self.binary("*", base, base, node)
-            return Number(WEAK_FLOAT, square.text) if weak else square
+            square.type = result
+            return square
         if t.whole:
             if exponent is not None and exponent < 0:
                 self.refuse(node, f"an integer to the power of {exponent}: write float(...) ** {exponent}")
-            power = self.cast(b, INT64, node) if b.type != UINT64 else Number(INT64, f"((long){b.text})")
+            if b.type == UINT64:  # the powers modulo 2 ** 64 have periods that divide 2 ** 62
+                n = self.temp(b).text
+                power = Number(INT64, f"((long)(({n} << 1 >> 1) | ({n} >> 63 << 62)))")
+            else:
+                power = self.cast(b, INT64, node)
             return known(t, f"{self.need('power', t)}({base.text}, {power.text})")
         if t.kind == "complex":
             if exponent is None:
-                return Number(t, f"{self.need('cpow', t)}({base.text}, {self.cast(b, t, node).text})")
-            return Number(t, f"{self.need('cpown', t)}({base.text}, {exponent})")
+                return Number(result, f"{self.need('cpow', t)}({base.text}, {self.cast(b, t, node).text})")
+            return Number(result, f"{self.need('cpown', t)}({base.text}, {exponent})")
         if exponent is not None and abs(exponent) < 1 << 24:
             text = f"pown({base.text}, {exponent})"
         else:
             text = f"pow({base.text}, {self.cast(b, t, node).text})"
-        return Number(WEAK_FLOAT if weak else t, text)
+        return Number(result, text)
 
     def unary(self, sign: str, a: Number, node: ast.AST) -> Number:
         if a.constant and (a.type.weak or a.type == BOOL):
@@ -310,20 +318,19 @@ class Arithmetic:
             return constant(value, INT32 if a.type == BOOL else None)
         if sign == "~" and not (a.type.whole or a.type == BOOL):
             self.refuse(node, f"~ of {describe(a)}: ~ takes integers")
-        weak = a.type == WEAK_FLOAT
-        a = self.cast(a, INT32, node) if a.type == BOOL else self.strong(a, node)
+        given, a = a, self.cast(a, INT32, node) if a.type == BOOL else self.strong(a, node)
         t = a.type
+        result = self.result(t, given)
         if sign == "+":
-            return a
+            return replace(a, type=result)
         if sign == "~":
             return known(t, f"(~{a.text})" if t.bits > 16 else f"(({c_name(t)})~{a.text})")
         if t.whole:
             return self._wrapping("-", Number(t, "0", 0, 0, True), a, t)
         if t.kind == "complex":
-            return Number(
-                t, f"{t.name}(-({a.text}).real, -({a.text}).imag)" if a.simple else f"(0 - {a.text})"
-            )
-        return Number(WEAK_FLOAT if weak else t, f"(-{a.text})")
+            text = f"{t.name}(-({a.text}).real, -({a.text}).imag)" if a.simple else f"(0 - {a.text})"
+            return Number(result, text)
+        return Number(result, f"(-{a.text})")
 
     def compare(self, sign: str, a: Number, b: Number, node: ast.AST) -> Number:
         """Comparisons are exact, also of integers with and without a sign."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import calls, functions, types
 from .arithmetic import Arithmetic, sign_of
 from .scope import MISSING, Scope, attribute, number_of, wrap
-from .types import BOOL, INT64, UINT64, WEAK_INT, Type, c_name, promote
+from .types import BOOL, INT64, UINT64, WEAK_FLOAT, WEAK_INT, Type, c_name, promote
 from .values import Array, Number, Object, Tuple, Value, alike, constant, describe, filled, flat, known, size
 
 if TYPE_CHECKING:
@@ -260,9 +260,10 @@ class Body:
     def part(self, number: Number, name: str, node: ast.AST) -> Number:
         if number.constant and number.type.weak:
             return constant(getattr(number.value, name))
-        number = self.arith.strong(number, node)
+        weak, number = number.type.weak, self.arith.strong(number, node)
         if number.type.kind == "complex":
-            return Number(types.real_of(number.type), f"({number.text}).{name}")
+            t = WEAK_FLOAT if weak else types.real_of(number.type)
+            return Number(t, f"({number.text}).{name}")
         return number if name == "real" else self.arith.cast(constant(0), number.type, node)
 
     def _Tuple(self, node: ast.Tuple) -> Value:

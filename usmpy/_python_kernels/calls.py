@@ -151,9 +151,13 @@ def apply(body: Body, c: str, given: list[Number], node: ast.AST, name: str = ""
         (a,) = given
         if name not in functions.COMPLEX:
             body.refuse(node, f"{name or c} of {describe(a)}: not for complex numbers")
-        a, c = arith.strong(a, node), functions.COMPLEX[name]
+        result, a, c = (
+            arith.result(arith.strong(a, node).type, a),
+            arith.strong(a, node),
+            functions.COMPLEX[name],
+        )
         c = arith.need(c[1:], a.type) if c[0] == "@" else c
-        return Number(a.type, f"{c}({a.text})")
+        return Number(result, f"{c}({a.text})")
     if name == "conj":
         return given[0]
     t = given[0].type
@@ -166,11 +170,10 @@ def apply(body: Body, c: str, given: list[Number], node: ast.AST, name: str = ""
             pass  # as in a kernel: inf or nan
     if t.kind == "complex":
         body.refuse(node, f"{name or c} of {t}: not for complex numbers")
-    weak = all(a.type.weak for a in given)
     t = arith.real if t.kind != "float" or t.weak else t
     c = arith.need(c[1:], t) if c[0] == "@" else c
     text = f"{c}({', '.join(arith.cast(a, t, node).text for a in given)})"
-    return Number(WEAK_FLOAT if weak else t, text)
+    return Number(arith.result(t, *given), text)
 
 
 def _truncated(body: Body, number: Number, node: ast.AST, c: str) -> Number:
@@ -213,12 +216,11 @@ def _choose(body: Body, name: str, given: list[Number], node: ast.AST) -> Number
         if result.constant and b.constant and result.type.weak and b.type.weak:
             result = constant(max(result.value, b.value) if name[1] == "a" else min(result.value, b.value))
             continue
-        weak = result.type == b.type == WEAK_FLOAT
         t = arith.common(result, b, node, "and") if result.type != b.type else arith.strong(result, node).type
-        a, b = arith.cast(result, t, node), arith.cast(b, t, node)
+        kind, a, b = arith.result(t, result, b), arith.cast(result, t, node), arith.cast(b, t, node)
         part = name[:3] if t.kind != "float" else name
         result = Number(
-            WEAK_FLOAT if weak else t,
+            kind,
             f"{arith.need(part, t)}({a.text}, {b.text})",
             None,
             max(a.bits, b.bits),
@@ -233,13 +235,13 @@ def _absolute(body: Body, a: Number, node: ast.AST) -> Number:
         return constant(abs(a.value))
     if a.type.kind == "bool":
         return arith.cast(a, types.INT32, node)
-    weak, a = a.type == WEAK_FLOAT, arith.strong(a, node)
+    weak, a = a.type.weak and a.type != WEAK_INT, arith.strong(a, node)
     if a.type.kind == "uint" or a.positive:
         return a
     if a.type.kind == "int":
         return known(a.type, f"{arith.need('abs', a.type)}({a.text})")
     if a.type.kind == "complex":
-        return Number(types.real_of(a.type), f"abs({a.text})")
+        return Number(WEAK_FLOAT if weak else types.real_of(a.type), f"abs({a.text})")
     return Number(WEAK_FLOAT if weak else a.type, f"fabs({a.text})")
 
 

@@ -182,8 +182,7 @@ class Rules(Body):
         if name in functions.ROUNDED and (kind != "array" or t.whole or t == BOOL):
             return convert(round(raw[0]) if name == "round" else getattr(math, name)(raw[0]), t)
         if t.whole and name == "pow":
-            exponent = types.wrap(raw[1], INT64)  # as the kernel converts it
-            return types.wrap(pow(raw[0], exponent, 1 << t.bits) if exponent >= 0 else 0, t)
+            return types.wrap(pow(raw[0], raw[1], 1 << t.bits) if raw[1] >= 0 else 0, t)
         if name.endswith("_shift"):
             given[1] = Operand(t, False, raw[1] & (t.bits - 1))
         values = [self._as(a, t) for a in given]
