@@ -193,7 +193,9 @@ class Arithmetic:
         if sign == "/" and t.whole:
             t = self.real
         result = self.result(t, a, b)
-        a, b = self.cast(a, t, node), self.cast(b, t, node)
+        # A real number beside a complex one stays real: each part is computed with it.
+        kinds = [t if n.type.kind == "complex" else types.real_of(t) for n in (a, b)]
+        a, b = self.cast(a, kinds[0], node), self.cast(b, kinds[1], node)
         if sign in ("//", "%"):
             number = self._division(sign, a, b, t, node)
         elif t.whole:

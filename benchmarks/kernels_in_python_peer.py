@@ -1,4 +1,4 @@
-"""The kernels of python_kernels.py for numba-cuda and cupyx.jit, which take the same CuPy arrays."""
+"""The kernels of kernels_in_python.py for numba-cuda and cupyx.jit, which take the same CuPy arrays."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Kernels in Python beside the same kernels in the portable language: run time, launch, and first call.
 
-    python benchmarks/python_kernels.py [--quick] [--peers] [DEVICE ...]
+    python benchmarks/kernels_in_python.py [--quick] [--peers] [DEVICE ...]
 
 Each row has the same types and the same order of operations in both. Ratios are medians of `ROUNDS` rounds.
 """
@@ -231,13 +231,13 @@ def measure(name: str, queue: usmpy.Queue, case: tuple[Any, ...], peers: bool) -
     contracted = usmpy.kernel(function, options="-cl-mad-enable")[space]
     others["with -cl-mad-enable"] = (lambda: contracted(*arguments), wait)
     if peers:
-        from benchmarks import python_kernels_peer
+        from benchmarks import kernels_in_python_peer
 
         extents = space.global_range if isinstance(space, usmpy.NdRange) else tuple(space)
         local = space.local_range if isinstance(space, usmpy.NdRange) else None
-        found = python_kernels_peer.launches(function.__name__, (extents, local), arguments)
+        found = kernels_in_python_peer.launches(function.__name__, (extents, local), arguments)
         others |= {
-            peer: (launch, lambda _: python_kernels_peer.synchronize()) for peer, launch in found.items()
+            peer: (launch, lambda _: kernels_in_python_peer.synchronize()) for peer, launch in found.items()
         }
     own = (lambda: python(*arguments), wait)
     for peer, other in others.items():
@@ -271,15 +271,15 @@ def measure_launches(name: str, queue: usmpy.Queue, peers: bool) -> None:
         import cupy
         from cupyx import jit
 
-        from benchmarks import python_kernels_peer
+        from benchmarks import kernels_in_python_peer
 
         a, b, c = (cupy.from_dlpack(each) for each in (x, y, z))
-        end = lambda _: python_kernels_peer.synchronize()  # noqa: E731
+        end = lambda _: kernels_in_python_peer.synchronize()  # noqa: E731
         of_cupy = jit.rawkernel()(nothing)
         others["cupyx.jit"] = (lambda: of_cupy[1, 16](1.5, a, b, c), end)
-        if python_kernels_peer.cuda is not None:
-            of_numba = python_kernels_peer.cuda.jit(nothing)
-            views = [python_kernels_peer.cuda.as_cuda_array(each) for each in (a, b, c)]
+        if kernels_in_python_peer.cuda is not None:
+            of_numba = kernels_in_python_peer.cuda.jit(nothing)
+            views = [kernels_in_python_peer.cuda.as_cuda_array(each) for each in (a, b, c)]
             others["numba-cuda"] = (lambda: of_numba[1, 16](1.5, *views), end)
     for peer, other in others.items():
         times = [[seconds(launch, 1000, end) for launch, end in (own, other)] for _ in range(ROUNDS)]
