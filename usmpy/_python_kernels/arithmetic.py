@@ -127,16 +127,16 @@ class Arithmetic:
         return self.cast(number, target, node)
 
     def stored(self, number: Number, element: str, node: ast.AST, where: str) -> str:
-        """The text of the number as an assignment to an element of that dtype converts it."""
-        target = types.ELEMENTS[element]
-        source = number.type
-        shown = f"{where} = {element if element in types.BY_NAME else 'float32'}(...)"
+        """The text of the number as it is stored in an element of that dtype. where: for messages."""
+        target, source = types.ELEMENTS[element], number.type
         if source.kind == "complex" and target.kind != "complex":
             self.refuse(node, f"{describe(number)} is stored in {element}: take .real or .imag")
         if target == BOOL and source != BOOL:
-            self.refuse(node, f"{describe(number)} is stored in bool: write bool(...) or a comparison")
+            self.refuse(node, f"{describe(number)} is stored in bool: write {where} = bool(...)")
         if source.kind == "float" and target.whole:
-            self.refuse(node, f"{describe(number)} is stored in {element}: write {shown.partition(' = ')[2]}")
+            self.refuse(
+                node, f"{describe(number)} is stored in {element}: write {where} = usmpy.{element}(...)"
+            )
         if source.whole and target.whole and not source.weak:
             return self.explicit(number, target, node).text
         return self.cast(number, target, node).text

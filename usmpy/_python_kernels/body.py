@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..errors import BuildError
 from . import calls, functions, types
 from .arithmetic import Arithmetic, sign_of
 from .scope import MISSING, Scope, attribute, number_of, wrap
@@ -126,7 +127,8 @@ class Body:
     def as_number(self, value: Value, node: ast.AST) -> Number:
         number = number_of(value)
         if number is None:
-            hint = ": write x[i]" if isinstance(value, Array) else ""
+            hint = ": write x[()]" if isinstance(value, Array) and not value.ndim else ": write x[i]"
+            hint = hint if isinstance(value, Array) else ""
             self.refuse(node, f"{describe(value)} where a number is allowed{hint}")
         return number
 
@@ -443,9 +445,10 @@ class Body:
         if function is MISSING:
             if isinstance(node.func, ast.Name) and node.func.id not in self.origin.sites:
                 self.refuse(node.func, f"{node.func.id}: no such name")
-            if isinstance(node.func, ast.Attribute):
-                self._Attribute(node.func)
-            self.refuse(node.func, f"{ast.unparse(node.func)} is no function of this kernel")
+            value = self._Attribute(node.func) if isinstance(node.func, ast.Attribute) else None
+            if not isinstance(value, Object):  # x.dtype is one
+                self.refuse(node.func, f"{ast.unparse(node.func)} is no function of this kernel")
+            function = value.value
         found: Value | None = calls.call(self, function, node)
         return self._call_python(function, node) if found is None else found
 
@@ -454,8 +457,12 @@ class Body:
         shown = ast.unparse(node.func)
         if isinstance(function, MethodType):
             self.refuse(node.func, f"{shown} is a method, which has an object: use @staticmethod")
-        function = getattr(function, "__wrapped__", function)  # a kernel, or what a decorator made
-        if not isinstance(function, FunctionType):
+        from .library import FUNCTIONS
+
+        own = FUNCTIONS.get(function) if _hashable(function) else None
+        function = own or getattr(function, "__wrapped__", function)  # a kernel, or what a decorator made
+        package = str(getattr(function, "__module__", "")).partition(".")[0]
+        if not isinstance(function, FunctionType) or (package in ("numpy", "usmpy") and own is None):
             self.refuse(
                 node.func,
                 f"{shown}: kernels call Python functions, and those that docs/python-kernels.md names",
@@ -463,7 +470,13 @@ class Body:
         values = self.many([*node.args, *[keyword.value for keyword in node.keywords]])
         names = [keyword.arg or "" for keyword in node.keywords]
         taken = self.program.bind(function, values, names, node, self)
-        return self.call_helper(function, taken, node)
+        try:
+            return self.call_helper(function, taken, node)
+        except BuildError:
+            if own is None:
+                raise
+            given = " and ".join(map(describe, values))
+            self.refuse(node, f"{shown} of {given}: not for these types")
 
     def call_helper(self, function: FunctionType, values: dict[str, Value], node: ast.Call) -> Value:
         raise NotImplementedError

@@ -134,6 +134,23 @@ def _number(body: Body, kind: str, name: str, node: ast.Call) -> Value:
     if name in functions.ROUNDED and kind == "array":
         (a,) = _numbers(body, node, name, 1)
         return a if a.type.whole or a.type == BOOL else apply(body, functions.ROUNDED[name], [a], node)
+    if name == "ldexp":
+        a, b = _numbers(body, node, name, 2)
+        t = arith.strong(a, node).type if a.type.kind == "float" else arith.real
+        if not b.type.whole or a.type.kind == "complex":
+            body.refuse(
+                node, f"ldexp of {describe(a)} and {describe(b)}: a real number and an integer are allowed"
+            )
+        return Number(t, f"ldexp({arith.cast(a, t, node).text}, (int){arith.strong(b, node).text})")
+    if name == "log" and len(node.args) == 2:
+        a, b = _numbers(body, node, name, 2)
+        a, b = (apply(body, "log", [n], node, "log") for n in (a, b))
+        return arith.binary("/", a, b, node)
+    if name == "hypot" and len(node.args) > 2:
+        result, *more = _numbers(body, node, name, 3, 99)
+        for a in more:
+            result = apply(body, "hypot", [result, a], node)
+        return result
     if name in functions.REAL or name in functions.COMPLEX:
         (a,) = _numbers(body, node, name, 1)
         return apply(body, functions.REAL.get(name, "conj"), [a], node, name)
@@ -264,6 +281,8 @@ def _builtin(body: Body, name: str, node: ast.Call) -> Value:
         if len(node.args) == 1 and isinstance(items := body.value(node.args[0]), Tuple) and items.items:
             return _choose(body, name, [body.as_number(item, node) for item in items.items], node)
         return _choose(body, name, _numbers(body, node, name, 2, 99), node)
+    if name in ("sum", "prod"):
+        return _folded(body, name, node)
     if name == "divmod":
         a, b = (body.temp(n) for n in _numbers(body, node, name, 2))
         return Tuple([arith.binary("//", a, b, node), arith.binary("%", a, b, node)])
@@ -296,6 +315,17 @@ def _builtin(body: Body, name: str, node: ast.Call) -> Value:
         a = arith.cast(a, arith.real, node)  # an integer that does not fit is an OverflowError
         return constant(float(a.value))
     return arith.explicit(a, arith.real, node)
+
+
+def _folded(body: Body, name: str, node: ast.Call) -> Number:
+    """The sum or the product of a tuple."""
+    value = body.value(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+    if not isinstance(value, Tuple):
+        body.refuse(node, f"{name} takes one tuple; of an array, write a loop")
+    result = constant(0 if name == "sum" else 1)
+    for item in value.items:
+        result = body.arith.binary("+" if name == "sum" else "*", result, body.as_number(item, node), node)
+    return result
 
 
 def _elementwise(body: Body, name: str, node: ast.Call) -> Value:

@@ -29,7 +29,7 @@ REAL_PAIRS = {
     "hypot": "hypot",
     "nextafter": "nextafter",
 }
-REAL_PAIRS |= {"remainder": "remainder", "logaddexp": "@logaddexp", "powr": "pow"}
+REAL_PAIRS |= {"ldexp": "ldexp", "remainder": "remainder", "logaddexp": "@logaddexp", "powr": "pow"}
 REAL_TRIPLES = {"fma": "fma"}
 # Of complex numbers: those of the portable language, and ours.
 COMPLEX = {"exp": "exp", "conj": "conj", "sqrt": "@csqrt", "log": "@clog", "sin": "@csin", "cos": "@ccos"}
@@ -108,9 +108,11 @@ def _fill() -> None:
         "complex",
         "len",
         "print",
+        "sum",
     ):
         _KNOWN[id(getattr(builtins, name))] = ("builtin", name)
-    _KNOWN[id(builtins.range)] = ("builtin", "range")
+    for function, name in ((builtins.range, "range"), (math.fsum, "sum"), (math.prod, "prod")):
+        _KNOWN[id(function)] = ("builtin", name)
 
 
 def find(value: Any) -> tuple[str, str] | None:
@@ -119,7 +121,7 @@ def find(value: Any) -> tuple[str, str] | None:
         _fill()
     if (found := _KNOWN.get(id(value))) is not None:
         return found
-    if type(value).__module__ == "numpy" and type(value).__name__ == "ufunc":
+    if getattr(value, "__module__", "") == "numpy" or type(value).__name__ == "ufunc":
         name = _NUMPY.get(value.__name__, value.__name__)
         if name in REAL or name in REAL_PAIRS or ("array", name) in _KNOWN.values():
             return "array", name

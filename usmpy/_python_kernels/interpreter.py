@@ -12,7 +12,7 @@ import operator
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from types import CellType, FrameType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import usmpy
@@ -22,6 +22,7 @@ from .._kernels.call import common_queue, with_article
 from ..errors import KernelError
 from . import calls, types
 from .functions import find
+from .library import FUNCTIONS
 from .scope import number_of, wrap
 from .types import BOOL, FLOAT32, FLOAT64, INT64
 
@@ -317,6 +318,8 @@ class _Names:
             return special.get(found[1]) or functools.partial(self.rules.call, value)
         if not isinstance(value, str) and calls.dtype_of(value) is not None:
             return _Cast(value, self.rules)
+        if isinstance(value, BuiltinFunctionType) and value in FUNCTIONS:
+            return self.function(FUNCTIONS[value])
         inner = getattr(value, "__wrapped__", value)
         if isinstance(inner, FunctionType):
             self.waits = self.waits or value is kernel_api.barrier

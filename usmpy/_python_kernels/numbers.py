@@ -155,6 +155,12 @@ class Rules(Body):
         kind, name = functions.find(function) or ("cast", "cast")
         if name in ("min", "max") and len(arguments) == 1 and isinstance(arguments[0], tuple):
             arguments = arguments[0] if len(arguments[0]) > 1 else arguments[0] * 2
+        if name == "log" and len(arguments) == 2:
+            return self.call(function, arguments[0]) / self.call(function, arguments[1])
+        if name in ("hypot", "sum", "prod") and len(arguments) != 2:
+            pair = functools.partial(self.call, function)
+            combine = {"sum": operator.add, "prod": operator.mul}.get(name, pair)
+            return functools.reduce(combine, arguments if name == "hypot" else arguments[0])
         if name == "divmod" and len(arguments) == 2:
             return arguments[0] // arguments[1], arguments[0] % arguments[1]
         given = [self._need(a) for a in arguments]
@@ -183,6 +189,8 @@ class Rules(Body):
             return convert(round(raw[0]) if name == "round" else getattr(math, name)(raw[0]), t)
         if t.whole and name == "pow":
             return types.wrap(pow(raw[0], raw[1], 1 << t.bits) if raw[1] >= 0 else 0, t)
+        if name == "ldexp":
+            return convert(math.ldexp(self._as(given[0], t), raw[1]), t)
         if name.endswith("_shift"):
             given[1] = Operand(t, False, raw[1] & (t.bits - 1))
         values = [self._as(a, t) for a in given]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import NoReturn
 
 from ..errors import BuildError
@@ -75,6 +75,7 @@ class Origin:
                 parsed, f"this is not {function.__code__.co_name}: the file has changed; import it anew"
             )
         self.tree = parsed
+        self._check_source(function)
         self._check()
         self.sites = _count_sites(parsed)
 
@@ -96,6 +97,18 @@ class Origin:
 
     def refuse(self, node: ast.AST, text: str, kind: Callable[[str], Exception] = BuildError) -> NoReturn:
         raise kind(f"{self.name} does not build: {self.message(node, text)}") from None
+
+    def _check_source(self, function: FunctionType) -> None:
+        """Refuses a file that has changed since it was imported. pytest may have added to the function."""
+        alone = ast.FunctionDef(**{**vars(self.tree), "decorator_list": []})
+        module = compile(ast.Module([alone], []), self.filename, "exec", dont_inherit=True)
+        found = next((c for c in module.co_consts if isinstance(c, type(function.__code__))), None)
+        if (
+            found is None
+            or not _marks(found) <= _marks(function.__code__)
+            or (found.co_varnames[: found.co_argcount] != function.__code__.co_varnames[: found.co_argcount])
+        ):
+            self.refuse(self.tree, "the file has changed; import it anew")
 
     def _check(self) -> None:
         """Refuses what needs neither types nor names."""
@@ -148,6 +161,12 @@ def _breaks_from(node: ast.AST) -> bool:
     if not isinstance(node, ast.For) or ast.unparse(node.iter).startswith("range("):
         return False
     return any(isinstance(inner, ast.Break) for inner in ast.walk(node))
+
+
+def _marks(code: CodeType) -> set[object]:
+    """Names and constants of a function."""
+    names = {*code.co_names, *code.co_freevars, *code.co_varnames, *code.co_cellvars}
+    return names | {(type(c), repr(c)) for c in code.co_consts if not isinstance(c, CodeType)}
 
 
 def _count_sites(tree: ast.FunctionDef) -> dict[str, int]:

@@ -48,7 +48,7 @@ class Function(Body):
             except RecursionError:
                 self.refuse(self.origin.tree, "is nested too deeply: give parts of long expressions a name")
             if self.assigned is not None and self.returns and self.result is not None:
-                self.refuse(self.origin.tree, "returns a value on some ways, and nothing at its end")
+                self.refuse(self.origin.tree, "returns a value on some paths, and nothing at its end")
             if not self.changed and not self._settle():
                 return
 
@@ -65,7 +65,8 @@ class Function(Body):
     def check_assigned(self, name: str, node: ast.AST) -> None:
         if self.assigned is not None and name not in self.assigned:
             self.refuse(
-                node, f"{name} may have no value here: assign it on all ways, in front of the loop or branch"
+                node,
+                f"{name} may have no value here: assign it on every path, before the loop or branch",
             )
 
     def assign_name(self, name: str, value: Value, node: ast.AST) -> None:
