@@ -486,6 +486,8 @@ class Body:
     def _Subscript(self, node: ast.Subscript) -> Value:
         value = self.value(node.value)
         if isinstance(value, Tuple):
+            if self.has_effects(node.slice):
+                value = Tuple([self.frozen(item) for item in value.items])
             return self._item(value, node)
         if not isinstance(value, Array):
             self.refuse(node.value, f"{describe(value)} has no elements")

@@ -181,9 +181,11 @@ def _count_sites(tree: ast.FunctionDef) -> dict[str, int]:
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 names.append(node.target.id)
             if _breaks_from(node):
-                inside = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
-                everywhere = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
-                names += [name for name in inside if everywhere.count(name) > inside.count(name)]
+                inside, everywhere = (
+                    [n for n in ast.walk(t) if isinstance(n, ast.Name)] for t in (node, tree)
+                )
+                outside = {n.id for n in everywhere if n not in inside}
+                names += [n.id for n in inside if isinstance(n.ctx, ast.Store) and n.id in outside]
     for name in names:
         sites[name] = sites.get(name, 0) + 1
     return sites

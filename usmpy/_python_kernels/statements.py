@@ -281,7 +281,7 @@ class Function(Body):
             return
         value = self.value(node.iter)
         if isinstance(value, Tuple):
-            self._unrolled(node, value)
+            self._unrolled(node, Tuple([self.frozen(item, copy=True) for item in value.items]))
             return
         hint = (
             ": write for i in range(len(x))" if isinstance(value, Array) else ": range and tuples are allowed"
