@@ -1,4 +1,4 @@
-"""Random kernels give what CPython gives for the same function (random_kernels.py), and statements one by one."""
+"""Random kernels (random_kernels.py) give what CPython gives, and so do statements one by one."""
 
 import pytest
 from python_kernels import random_kernels
