@@ -66,7 +66,6 @@ LONGEST = [
     "drivers/test_level_zero_plain_lists.py",
     "drivers/test_opencl_work.py",
     "cts/test_share.py",
-    "api/test_numba.py",
     "runtime/test_hazards.py",
     "portable/test_agreement.py",
     "properties/test_properties_numpy.py",

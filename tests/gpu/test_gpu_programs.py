@@ -10,6 +10,7 @@ import pytest
 from kernel_sources import PORTABLE
 
 import usmpy
+from usmpy.kernel_api import get_global_id
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -198,19 +199,15 @@ def test_the_blur_of_the_tour_has_the_same_bits_on_every_device(device):
             np.testing.assert_array_equal(ours, theirs, err_msg=name)
 
 
-def test_numba_kernels(device):
-    pytest.importorskip("numba")
-    from usmpy.numba import get_global_id, kernel
+def saxpy_in_python(x, y, a):
+    i = get_global_id(0)
+    y[i] += a * x[i]
 
-    @kernel
-    def saxpy(x, y, a):
-        i = get_global_id(0)
-        y[i] += a * x[i]
 
+def test_kernels_in_python(device):
     x = usmpy.arange(1000, dtype="float32", device=device)
     y = usmpy.ones(1000, dtype="float32", device=device)
-    event = saxpy[usmpy.Range(1000)](x, y, 2.0)
-    event.wait()
+    usmpy.kernel(saxpy_in_python)[usmpy.Range(1000)](x, y, 2.0).wait()
     assert y.tolist() == [1 + 2.0 * i for i in range(1000)]
 
 

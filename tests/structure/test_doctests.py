@@ -12,7 +12,6 @@ import pytest
 import usmpy
 import usmpy.kernel_api
 import usmpy.multiprocessing
-import usmpy.numba
 import usmpy.random
 from usmpy import _core, errors, selectors
 from usmpy._python_kernels.kernel import PythonKernel
@@ -25,7 +24,6 @@ MODULES = {
     "errors.": errors,
     "selectors.": selectors,
     "kernel_api.": usmpy.kernel_api,
-    "numba.": usmpy.numba,
     "random.": usmpy.random,
 }
 # Classes that no name of the package stands for, but that its functions return.
@@ -56,9 +54,7 @@ EVERYTHING = {
     for key, member in vars(cls).items()
     if type(member).__name__ not in ("wrapper_descriptor", "int", "PyCapsule", "str", "NoneType")
 }
-EVERYTHING |= PUBLIC | {
-    f"usmpy.{name}": getattr(usmpy, name) for name in ("multiprocessing", "numba", "random")
-}
+EVERYTHING |= PUBLIC | {f"usmpy.{name}": getattr(usmpy, name) for name in ("multiprocessing", "random")}
 WITH = sorted(name for name, value in EVERYTHING.items() if ">>>" in (inspect.getdoc(value) or ""))
 
 RUN = """
