@@ -2,6 +2,7 @@
 
 import ast
 import enum
+import functools
 import importlib
 import itertools
 import math
@@ -17,7 +18,7 @@ from usmpy import kernel_api
 from usmpy._python_kernels import functions, types
 from usmpy._python_kernels.arithmetic import _FOLD, Arithmetic
 from usmpy._python_kernels.interpreter import Interpreter
-from usmpy._python_kernels.numbers import Typed, rules_of
+from usmpy._python_kernels.numbers import Rules, Typed
 from usmpy._python_kernels.types import BOOL, FLOAT32, FLOAT64, INT64
 from usmpy._python_kernels.values import Number, constant
 from usmpy.kernel_api import (
@@ -46,6 +47,8 @@ from usmpy.kernel_api import (
     mem_fence,
     private_array,
 )
+
+rules_of = functools.cache(Rules)
 
 WEAK = [types.WEAK_INT, types.WEAK_FLOAT, types.WEAK_COMPLEX]
 KINDS = [*types.BY_NAME.values(), *WEAK]

@@ -28,10 +28,10 @@ from .types import BOOL, FLOAT32, FLOAT64, INT64
 
 try:
     import numpy
-except ImportError as error:
-    raise ImportError("kernel.python needs NumPy: pip install numpy", name="numpy") from error
+except ImportError:
+    raise ImportError("kernel.python needs NumPy: pip install numpy", name="numpy") from None
 
-from .numbers import Rules, Typed, operand, rules_of
+from .numbers import Rules, Typed, operand
 
 if TYPE_CHECKING:
     from .._core import Event, USMArray
@@ -84,7 +84,7 @@ class Interpreter:
         queue = common_queue(self._name, list(arrays.items()), None)
         elements = [types.ELEMENTS.get(x.dtype.name, FLOAT32) for x in arrays.values()]
         reals = [types.real_of(t) for t in elements if t.kind in ("float", "complex")]
-        rules = rules_of(max(reals, default=FLOAT64 if queue.device.has_fp64 else FLOAT32))
+        rules = Rules(max(reals, default=FLOAT64 if queue.device.has_fp64 else FLOAT32))
         values = {name: self._value(name, value, rules) for name, value in bound.arguments.items()}
         launch = _Launch(self._name, self._function, space, rules)
         for event in depends:

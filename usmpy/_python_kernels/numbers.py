@@ -110,6 +110,8 @@ class Rules(Body):
 
     def __init__(self, real: Type) -> None:
         self.real = real
+        self._types: dict[Any, Type] = {}  # of results, by function and operands
+        self._stores: set[Any] = set()  # that are allowed
         self.arith = Arithmetic(real, self.refuse, self.need, self.temp, lambda node, test: None)
 
     # What the rules ask of a function that is compiled. The nodes of arguments hold the numbers themselves.
@@ -139,13 +141,16 @@ class Rules(Body):
         assert isinstance(found, Number)
         return found
 
-    @functools.lru_cache(1 << 16)  # noqa: B019 - there are two objects of this class
     def _type(self, function: Any, *operands: tuple[Type, Any]) -> Type:
-        return self._result(function, *operands).type
+        key = (function, *operands)
+        if key not in self._types:
+            self._types[key] = self._result(function, *operands).type
+        return self._types[key]
 
-    @functools.lru_cache(1 << 16)  # noqa: B019
     def _check_stored(self, element: str, stored: tuple[Type, Any]) -> None:
-        self.arith.stored(_number(*stored), element, ast.Pass(), "x[i]")
+        if (element, stored) not in self._stores:
+            self.arith.stored(_number(*stored), element, ast.Pass(), "x[i]")
+            self._stores.add((element, stored))
 
     def call(self, function: Any, *arguments: Any) -> Any:
         """A call of a function that calls.py knows, also of a dtype. Arguments are Typed, or constants.
@@ -219,9 +224,6 @@ class Rules(Body):
         if x.type == WEAK_INT and t.whole and not types.fits(x.value, t):
             raise OverflowError(f"{x.value} does not fit into {t}")
         return convert(x.value, t)
-
-
-rules_of = functools.cache(Rules)
 
 
 def _number(t: Type, value: Any) -> Number:
