@@ -15,14 +15,14 @@ from usmpy._python_kernels.source import Origin
 _COUNT = itertools.count()
 
 
-def function_of(text: str, **names: Any) -> FunctionType:
-    """The last function that the text defines; its source is known as that of a notebook's cell is."""
+def function_of(text: str, called: str = "", /, **names: Any) -> FunctionType:
+    """The function of that name, or the last one that the text defines. Its source is a cell's."""
     filename = f"<cell {next(_COUNT)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     found: dict[str, Any] = dict(names)
     exec(compile(text, filename, "exec"), found)
     tree = ast.parse(text)
-    return found[[node.name for node in tree.body if isinstance(node, ast.FunctionDef)][-1]]
+    return found[called or [node.name for node in tree.body if isinstance(node, ast.FunctionDef)][-1]]
 
 
 def kind_of(given: str) -> tuple[Any, ...]:

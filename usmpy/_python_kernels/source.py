@@ -84,6 +84,7 @@ class Origin:
         return self.first + int(getattr(node, "lineno", 1)) - 1
 
     def message(self, node: ast.AST, text: str) -> str:
+        text, *more = text.split("\n", 1)  # another place goes behind this one
         at = getattr(node, "lineno", 1)
         line = self._lines[at - 1] if at <= len(self._lines) else ""
         start, stop = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None)
@@ -93,7 +94,8 @@ class Origin:
         width = max(1, len(line.encode()[start:stop].decode("utf-8", "replace")))
         shown = line.lstrip()
         caret = " " * (before - (len(line) - len(shown))) + "^" + "~" * (width - 1)
-        return f"{self.filename}:{self.line(node)}:{before + 1}: {text}\n    {shown}\n    {caret.rstrip()}"
+        where = f"{self.filename}:{self.line(node)}:{before + 1}"
+        return "\n".join([f"{where}: {text}", f"    {shown}", f"    {caret.rstrip()}", *more])
 
     def refuse(self, node: ast.AST, text: str, kind: Callable[[str], Exception] = BuildError) -> NoReturn:
         raise kind(f"{self.name} does not build: {self.message(node, text)}") from None

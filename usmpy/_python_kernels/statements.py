@@ -192,7 +192,8 @@ class Function(Body):
                 value = self.temp(value) if self.has_effects(target) or self.program.checked else value
             array = self._target(target)
             place = self.place(array, target.slice, target, True)
-            self._write(array, place, self.as_number(value, node), node, ast.unparse(target))
+            number = self.as_number(value, getattr(node, "value", node))
+            self._write(array, place, number, node, ast.unparse(target))
         else:
             self.refuse(target, f"{ast.unparse(target)}: names, x[i] and tuples of them can be assigned")
 
