@@ -24,6 +24,16 @@ class Shade(enum.Enum):
     RED = 1
 
 
+class Hostile:
+    __hash__ = None
+
+    def __getattr__(self, name):
+        raise ValueError(name)
+
+    def __eq__(self, other):
+        raise ValueError
+
+
 class Point:
     def moved(self, a):
         return a
@@ -79,7 +89,11 @@ NAMES |= {
     "OWN": usmpy.ones(1, device="host"),
     "sometimes": sometimes,
 }
-NAMES |= {"eval_": eval(compile("lambda a: a", "<string>", "eval")), "WHEN": np.datetime64(1, "s")}
+NAMES |= {
+    "hostile": Hostile(),
+    "eval_": eval(compile("lambda a: a", "<string>", "eval")),
+    "WHEN": np.datetime64(1, "s"),
+}
 
 # A statement, what of it the caret shows, and words of the message.
 AT_THE_DECORATOR = """
@@ -174,6 +188,11 @@ y[0] = Shade | Shade | a number is allowed
 y[0] = Point.moved(1, 2) | self | use @staticmethod
 y[0] = point.moved(1) | point.moved | use @staticmethod
 y[0] = Point.made(1) | Point.made | use @staticmethod
+y[0] = hostile | hostile | a number is allowed
+y[0] = hostile.name | hostile.name | no such name
+y[0] = hostile(1) | hostile | kernels call Python functions
+y[0] = hostile[0] | hostile | has no elements
+y[0] = hostile == hostile | hostile == hostile | numbers are compared
 y[0] = recursive(1) | recursive(a) | no recursion; write a loop
 y[0] = first(1) | first(a) | no recursion; write a loop
 y[0] = starred(1) | a | name each argument

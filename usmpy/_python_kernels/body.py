@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..errors import BuildError
 from . import calls, functions, types
 from .arithmetic import Arithmetic, sign_of
-from .scope import MISSING, Scope, attribute, number_of, wrap
+from .scope import MISSING, Scope, attribute, get, number_of, wrap
 from .types import BOOL, INT64, UINT64, WEAK_FLOAT, WEAK_INT, Type, c_name, promote
 from .values import Array, Number, Object, Tuple, Value, alike, constant, describe, filled, flat, known, size
 
@@ -141,7 +141,7 @@ class Body:
                 if isinstance(inner, ast.Call) and not found:
                     function = self.raw(inner.func)
                     if function is MISSING or functions.find(function) or calls.dtype_of(function):
-                        found = getattr(function, "__name__", "") == "print"
+                        found = get(function, "__name__") == "print"
                     else:
                         found = not (_hashable(function) and function in calls.API - calls.EFFECTS)
             self._effects[id(node)] = found
@@ -418,8 +418,11 @@ class Body:
             return self.arith.compare(sign_of(operator), a, b, node)
         equal = isinstance(operator, (ast.Eq, ast.NotEq))
         if equal and isinstance(left, Object) and isinstance(right, Object):
-            same = [calls.dtype_of(v.value) if calls.dtype_of(v.value) else v.value for v in (left, right)]
-            return constant((same[0] == same[1]) == isinstance(operator, ast.Eq))
+            one, other = (calls.dtype_of(v.value) or v.value for v in (left, right))
+            try:
+                return constant(bool(one == other) == isinstance(operator, ast.Eq))
+            except Exception:
+                pass
         if equal and isinstance(left, Tuple) and isinstance(right, Tuple):
             test = constant(len(left.items) == len(right.items))
             if test.value:
@@ -460,8 +463,9 @@ class Body:
         from .library import FUNCTIONS
 
         own = FUNCTIONS.get(function) if _hashable(function) else None
-        function = own or getattr(function, "__wrapped__", function)  # a kernel, or what a decorator made
-        package = str(getattr(function, "__module__", "")).partition(".")[0]
+        wrapped = get(function, "__wrapped__")  # a kernel, or what a decorator made
+        function = own or (function if wrapped is MISSING else wrapped)
+        package = str(get(function, "__module__")).partition(".")[0]
         if not isinstance(function, FunctionType) or (package in ("numpy", "usmpy") and own is None):
             self.refuse(
                 node.func,
@@ -651,7 +655,7 @@ class Body:
 def _hashable(value: Any) -> bool:
     try:
         hash(value)
-    except TypeError:
+    except Exception:
         return False
     return True
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, kernel_api
 from . import functions, types
+from .scope import MISSING, get
 from .types import BOOL, INT64, WEAK_FLOAT, WEAK_INT
 from .values import Array, Number, Object, Tuple, Value, constant, describe, known, size
 
@@ -50,23 +51,20 @@ _MOST_PRIVATE = 1 << 20  # elements
 
 def dtype_of(value: Any) -> str | None:
     """The name of a dtype that a kernel has, for a dtype of usmpy or NumPy, or its name; else None."""
-    name = value if isinstance(value, str) else getattr(value, "name", getattr(value, "__name__", None))
-    if (
-        isinstance(value, str)
-        or type(value).__module__ == "numpy"
-        or getattr(value, "__module__", "") == "numpy"
-    ):
+    name = value if isinstance(value, str) else get(value, "name")
+    name = get(value, "__name__") if name is MISSING else name
+    if isinstance(value, str) or type(value).__module__ == "numpy" or get(value, "__module__") == "numpy":
         name = {"bool_": "bool"}.get(str(name), name)
     elif not isinstance(value, _core.DType):
         return None
-    return name if name in types.ELEMENTS else None
+    return name if isinstance(name, str) and name in types.ELEMENTS else None
 
 
 def call(body: Body, function: Any, node: ast.Call) -> Value | None:
     """The value of a call; None: the function is not one of these."""
     try:
         own = function in API
-    except TypeError:
+    except Exception:
         own = False
     if own:
         return _api(body, function, node)

@@ -14,6 +14,14 @@ from .values import Number, Object, Tuple, Value, constant
 MISSING = object()
 
 
+def get(value: Any, name: str) -> Any:
+    """The attribute of an object, or MISSING, also where a property raises."""
+    try:
+        return getattr(value, name)
+    except Exception:
+        return MISSING
+
+
 class Scope:
     def __init__(self, function: FunctionType) -> None:
         self._globals = function.__globals__
@@ -49,11 +57,8 @@ def wrap(value: Any) -> Value | str:
         items = [wrap(item) for item in value]
         wrong = next((item for item in items if isinstance(item, str)), None)
         return wrong if wrong is not None else Tuple([item for item in items if not isinstance(item, str)])
-    if (
-        isinstance(value, _core.USMArray)
-        or hasattr(value, "__dlpack__")
-        or hasattr(value, "__array_interface__")
-    ):
+    arrays = ("__dlpack__", "__array_interface__")
+    if isinstance(value, _core.USMArray) or any(get(value, name) is not MISSING for name in arrays):
         return "an array that is no argument: pass it to the kernel"
     return Object(value)
 
@@ -71,5 +76,5 @@ def attribute(value: Any, name: str) -> Any:
     if isinstance(value, (ModuleType, type, enum.Enum, tuple)) or not isinstance(
         value, (_core.DType, FunctionType)
     ):
-        return getattr(value, name, MISSING)
+        return get(value, name)
     return MISSING
