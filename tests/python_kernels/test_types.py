@@ -358,5 +358,5 @@ def test_values(left):
         else:
             tolerance = 1e-5 if t in ("float32", "complex64") else 1e-12
             exact = kind(t) != "complex"  # divisions of complex numbers by 0 and infinity differ
-            kept = [exact or all(map(cmath.isfinite, each)) for each in zip(x, y, want, strict=True)]
+            kept = [exact or all(map(cmath.isfinite, (a, b, w))) for a, b, w in zip(x, y, want, strict=True)]
             np.testing.assert_allclose(found[kept], want[kept], tolerance, tolerance, err_msg=message)
