@@ -120,6 +120,7 @@ raise ValueError | raise ValueError | write assert
 y[0] = (lambda: 1)() | lambda: 1 | define a function outside
 yield i | yield i | store the values in an array
 yield from x | yield from x | store the values in an array
+y[0] = i if i else sum([1]) | [1] | write a tuple
 global g | global g | pass an array to write to
 import os | import os | import outside
 from os import path | from os import path | import outside
@@ -157,11 +158,11 @@ x[0] = 1 | x[0] | x has 2 dimensions, 1 index was given
 y[0] = y[()] | y[()] | write x[i]
 y[0] = y[0.5] | 0.5 | integers are allowed
 y[0] = y[i > 0] | i > 0 | integers are allowed
-y[0] = x[0, 0] | y[0] = x[0, 0] | write int32(...)
-y[0] = 1.5 | y[0] = 1.5 | write int32(...)
+y[0] = x[0, 0] | y[0] = x[0, 0] | write y[0] = usmpy.int32(...)
+y[0] = 1.5 | y[0] = 1.5 | write y[0] = usmpy.int32(...)
 y[0] = 1j | y[0] = 1j | take .real or .imag
 x[0, 0] = 1j * x[0, 0] | x[0, 0] = 1j * x[0, 0] | take .real or .imag
-b[0] = i | b[0] = i | write bool(...)
+b[0] = i | b[0] = i | write b[0] = bool(...)
 y[0] = u[0] + i | u[0] + i | usmpy.int64(...) of the left side
 y[0] = i // u[0] | i // u[0] | usmpy.uint64(...) of the left side
 y[0] = 1 << 2000 | 1 << 2000 | a shift by 2000
@@ -182,7 +183,7 @@ y[0] = len(i) | len(i) | an array or a tuple
 y[0] = round(i, 2) | 2 | round(x * 100) / 100
 y[0] = range(3) | range(3) | only in for i in range(...)
 y[0] = str(i) | str | kernels call Python functions
-y[0] = math.isclose(1, 2) | math.isclose | kernels call Python functions
+y[0] = np.cumsum(x) | np.cumsum | kernels call Python functions
 y[0] = Point(1) | Point | kernels call Python functions
 y[0] = Shade | Shade | a number is allowed
 y[0] = Point.moved(1, 2) | self | use @staticmethod
@@ -232,7 +233,7 @@ atomic_add(x, (0, 0), 1, order="never") | "never" | 'seq_cst'
 atomic_add(i, 0, 1) | i | an array is allowed
 atomic_and(x, (0, 0), 1) | x | int32, uint32, int64 and uint64 are allowed
 atomic_add(y, 0) | atomic_add(y, 0) | an argument is missing
-atomic_add(y, 0, 1.5) | 1.5 | write int32(...)
+atomic_add(y, 0, 1.5) | 1.5 | usmpy.int32(...)
 print(i, end="") | "" | no arguments by name
 y[0] = 1 if i else None | None | a number is allowed
 y[0] = k\\nk = 1 | k | k may have no value here
@@ -383,7 +384,8 @@ def test_static_methods_and_closures_are_kernels():
         @usmpy.kernel
         @staticmethod
         def twice(x):
-            x[0] = Point.double(x[0])
+            __first = x[0]
+            x[0] = Point.double(__first)
 
     def adder(n):
         @usmpy.kernel
@@ -396,6 +398,25 @@ def test_static_methods_and_closures_are_kernels():
     Own.twice[usmpy.Range(1)](x)
     adder(3)[usmpy.Range(1)](x)
     assert x.tolist() == [5.0]
+
+
+def test_nonlocal_is_refused():
+    count = 0
+
+    def kernel(x):
+        nonlocal count
+        count = 1
+
+    with pytest.raises(usmpy.BuildError, match="pass an array to write to") as caught:
+        usmpy.kernel(kernel)
+    check_place(str(caught.value), "nonlocal count")
+
+
+def test_warnings_are_not_repeated():
+    function = kernel_of("y[0] = 5(0)")  # a SyntaxWarning
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        usmpy.kernel(function)
 
 
 def test_self_is_refused_at_the_decorator():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import warnings
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import NoReturn
@@ -75,8 +76,8 @@ class Origin:
                 parsed, f"this is not {function.__code__.co_name}: the file has changed; import it anew"
             )
         self.tree = parsed
-        self._check_source(function)
         self._check()
+        self._check_source(function)
         self.sites = _count_sites(parsed)
 
     def line(self, node: ast.AST) -> int:
@@ -103,7 +104,9 @@ class Origin:
     def _check_source(self, function: FunctionType) -> None:
         """Refuses a file that has changed since it was imported. pytest may have added to the function."""
         alone = ast.FunctionDef(**{**vars(self.tree), "decorator_list": []})
-        module = compile(ast.Module([alone], []), self.filename, "exec", dont_inherit=True)
+        with warnings.catch_warnings():  # Python has given them
+            warnings.simplefilter("ignore")
+            module = compile(ast.Module([alone], []), self.filename, "exec", dont_inherit=True)
         found = next((c for c in module.co_consts if isinstance(c, type(function.__code__))), None)
         if (
             found is None
@@ -168,6 +171,7 @@ def _breaks_from(node: ast.AST) -> bool:
 def _marks(code: CodeType) -> set[object]:
     """Names and constants of a function."""
     names = {*code.co_names, *code.co_freevars, *code.co_varnames, *code.co_cellvars}
+    names = {name.lstrip("_").rpartition("__")[2] for name in names}  # classes change private names
     return names | {(type(c), repr(c)) for c in code.co_consts if not isinstance(c, CodeType)}
 
 
