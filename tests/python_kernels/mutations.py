@@ -1,4 +1,4 @@
-"""Random changes of a function's syntax tree (tests/python_kernels/test_refusals.py)."""
+"""Random changes of a function's syntax tree (tests/python_kernels/test_refused_functions.py)."""
 
 from __future__ import annotations
 

@@ -168,6 +168,7 @@ ELSEWHERE = {
     "trace": "a context that the whole process is in: api/test_trace.py",
     "track_allocations": "a switch of the whole process: cts/test_memory_stats.py",
     "get_include": "a path",
+    "kernel": "cts/test_python_launches.py",
     "prebuild": "it builds programs",
 }
 METHODS = by_name(

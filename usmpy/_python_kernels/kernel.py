@@ -80,7 +80,8 @@ class PythonKernel(_core._Immutable):
         self._origin = Origin(function)
         self._signature = inspect.signature(function)
         self._name, self._function = function.__name__, function
-        self._lock = threading.Lock()
+        self._lock, self._build_lock = threading.Lock(), threading.Lock()
+        self._built: dict[Any, Any] = {}
         self._texts: dict[Any, Program] = {}
         self._dispatch = _core._Dispatch(
             self, function.__name__, len(self._signature.parameters), self._check
@@ -202,16 +203,28 @@ class PythonKernel(_core._Immutable):
                 found = self._texts[key] = Program(self._function, self._origin, kinds, real, checked)
         return found
 
-    def _build(self, arguments: tuple[Any, ...], queue: Queue) -> tuple[Kernel, bytes, tuple[Any, ...]]:
-        """The kernel for these arguments, for a launch: the Kernel, its slots, limits of Python ints."""
-        program = self._program(arguments, queue.device)
+    def _build(self, arguments: tuple[Any, ...], queue: Queue) -> tuple[Kernel, bytes, tuple[Any, ...], str]:
+        """The Kernel for these arguments, its slots, limits of Python ints, and its name in traces."""
+        key = (
+            *map(self._describe, range(len(arguments)), arguments),
+            queue.context,
+            queue.device.filter_string,
+        )
+        with self._build_lock:  # of several threads, one builds
+            found: tuple[Kernel, bytes, tuple[Any, ...], str] | None = self._built.get(key)
+            if found is None:
+                found = self._built[key] = self._build_program(self._program(arguments, queue.device), queue)
+        return found
+
+    def _build_program(self, program: Program, queue: Queue) -> tuple[Kernel, bytes, tuple[Any, ...], str]:
         try:
             built = _core.Program(program.text(), device=queue, options=self._options, check=False)
         except BuildError as error:
             error.args = (f"{self._name}: {error.args[0]}", *error.args[1:])
             raise
         slots = bytes(value for slot in program.slots() if slot.kind != "record" for value in _packed(slot))
-        return built[program.name], slots, tuple(program.limits())
+        place = f"{os.path.basename(self._origin.filename)}:{self._origin.line(self._origin.tree)}"
+        return built[program.name], slots, tuple(program.limits()), f"{self._name} ({place})"
 
 
 def _packed(slot: Slot) -> tuple[int, int, int]:

@@ -78,6 +78,7 @@ typedef struct usm_kernel {
     usm_refcount refs;
     usm_program *program; /* one count */
     const char *name;     /* in the block of the parameters */
+    const char *label;    /* in traces, of the whole process (usm_record_name); NULL: its name */
     size_t n_parameters;
     usm_parameter *parameters; /* one block from malloc */
     unsigned max_ndim;         /* of the index space; 1: also without work-groups; 0: any */

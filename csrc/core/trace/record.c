@@ -89,8 +89,11 @@ static const usm_command *command_of(const usm_submission *submission)
 const char *usm_record_name_of(const usm_submission *submission)
 {
     const usm_command *command = command_of(submission);
-    const char *name =
-        command->kind == USM_COMMAND_LAUNCH ? command->as.launch->kernel->name : submission->name;
+    const char *name = submission->name;
+    if (command->kind == USM_COMMAND_LAUNCH) {
+        const usm_kernel *kernel = command->as.launch->kernel;
+        name = kernel->label != NULL ? kernel->label : kernel->name;
+    }
     return name != NULL ? usm_record_name(name) : NULL;
 }
 

@@ -9,6 +9,8 @@
 #include "py/objects/objects.h"
 #include "py/objects/placement.h"
 
+#include "core/trace/record.h"
+
 #include <stddef.h>
 #include <string.h>
 #include <structmember.h>
@@ -171,14 +173,17 @@ static PyObject *refuse(const dispatch *self, Py_ssize_t i, PyObject *object)
     return NULL;
 }
 
-/* From what Kernel._build returned: (Kernel, slots as bytes, limits as a tuple of (argument, low, high)). */
+/*
+ * From what PythonKernel._build returned: (a new Kernel, slots as bytes, limits as a tuple of (argument, low,
+ * high), what traces call it).
+ */
 static built *new_built(usmpy_state *state, const dispatch *self, const uint32_t *key, PyObject *found)
 {
     PyObject *kernel, *limits;
-    const char *slots;
+    const char *slots, *label;
     Py_ssize_t size;
-    if (!PyArg_ParseTuple(found, "O!y#O!", state->kernel_type, &kernel, &slots, &size, &PyTuple_Type,
-                          &limits)) {
+    if (!PyArg_ParseTuple(found, "O!y#O!s", state->kernel_type, &kernel, &slots, &size, &PyTuple_Type,
+                          &limits, &label)) {
         return NULL;
     }
     Py_ssize_t n = self->n_arguments, n_slots = size / (Py_ssize_t)sizeof(usmpy_slot);
@@ -212,6 +217,7 @@ static built *new_built(usmpy_state *state, const dispatch *self, const uint32_t
         item->limits[i].low = low;
         item->limits[i].high = high;
     }
+    ((usmpy_kernel *)kernel)->kernel->label = usm_record_name(label); /* nobody launches it yet */
     item->kernel = Py_NewRef(kernel);
     item->place = ((usmpy_kernel *)kernel)->kernel->program->place;
     return item;
@@ -238,7 +244,12 @@ static const built *build(usmpy_state *state, dispatch *self, const uint32_t *ke
     PyObject *found =
         arguments == NULL ? NULL : PyObject_CallMethod(self->owner, "_build", "OO", arguments, queue);
     built *item = found == NULL ? NULL : new_built(state, self, key, found);
-    if (item != NULL) {
+    const built *other = item == NULL ? NULL : find(self, item->place, key);
+    if (other != NULL) { /* of another thread, meanwhile */
+        Py_DECREF(item->kernel);
+        PyMem_Free(item);
+        item = (built *)other;
+    } else if (item != NULL) {
         item->next = atomic_load(&self->first);
         while (!atomic_compare_exchange_weak(&self->first, &item->next, item)) {
         }
