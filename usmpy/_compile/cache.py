@@ -131,9 +131,15 @@ def temporary_folder() -> str:
         return folder
     import atexit
 
+    known = _temporary.get(os.getpid())
     folder = _make_temporary()
     status = os.lstat(folder)
-    _temporary[os.getpid()] = folder, status.st_dev, status.st_ino
+    made = folder, status.st_dev, status.st_ino
+    if known is not None and _temporary.get(os.getpid()) == known:
+        _temporary[os.getpid()] = made
+    elif _temporary.setdefault(os.getpid(), made) is not made:  # another thread was faster
+        os.rmdir(folder)
+        return temporary_folder()
     atexit.unregister(_remove_temporary)
     atexit.register(_remove_temporary)
     return folder

@@ -81,20 +81,21 @@ _KNOWN: dict[int, tuple[str, str]] = {}
 def _fill() -> None:
     import usmpy
 
+    found: dict[int, tuple[str, str]] = {}  # other threads see all of it or nothing
     for name in {**REAL, **REAL_PAIRS, **REAL_TRIPLES, **TESTS}:
         if hasattr(math, name):
-            _KNOWN[id(getattr(math, name))] = ("math", name)
+            found[id(getattr(math, name))] = ("math", name)
     for name in (*_INTEGERS, "gcd", "pow"):
-        _KNOWN[id(getattr(math, name))] = ("math integer", name)
+        found[id(getattr(math, name))] = ("math integer", name)
     for name in COMPLEX:
         if hasattr(cmath, name):
-            _KNOWN[id(getattr(cmath, name))] = ("array", name)
+            found[id(getattr(cmath, name))] = ("array", name)
     for name in {**REAL, **REAL_PAIRS, **TESTS, **ROUNDED, **OPERATORS, **COMPARISONS, **COMPLEX}:
         if hasattr(usmpy, name):
-            _KNOWN[id(getattr(usmpy, name))] = ("array", name)
+            found[id(getattr(usmpy, name))] = ("array", name)
     for name in (*_LOGIC, *_OTHERS, *_MORE):
         if hasattr(usmpy, name):
-            _KNOWN[id(getattr(usmpy, name))] = ("array", name)
+            found[id(getattr(usmpy, name))] = ("array", name)
     for name in (
         "abs",
         "min",
@@ -110,9 +111,10 @@ def _fill() -> None:
         "print",
         "sum",
     ):
-        _KNOWN[id(getattr(builtins, name))] = ("builtin", name)
+        found[id(getattr(builtins, name))] = ("builtin", name)
     for function, name in ((builtins.range, "range"), (math.fsum, "sum"), (math.prod, "prod")):
-        _KNOWN[id(function)] = ("builtin", name)
+        found[id(function)] = ("builtin", name)
+    _KNOWN.update(found)
 
 
 def find(value: Any) -> tuple[str, str] | None:

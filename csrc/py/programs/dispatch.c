@@ -223,9 +223,9 @@ static built *new_built(usmpy_state *state, const dispatch *self, const uint32_t
     return item;
 }
 
-static const built *find(const dispatch *self, const usm_place *place, const uint32_t *key)
+/* Among item and those that were built before it. */
+static const built *find(const dispatch *self, const built *item, const usm_place *place, const uint32_t *key)
 {
-    const built *item = atomic_load_explicit(&self->first, memory_order_acquire);
     while (item != NULL &&
            (item->place != place || memcmp(item->key, key, (size_t)self->n_arguments * sizeof *key) != 0)) {
         item = item->next;
@@ -244,19 +244,22 @@ static const built *build(usmpy_state *state, dispatch *self, const uint32_t *ke
     PyObject *found =
         arguments == NULL ? NULL : PyObject_CallMethod(self->owner, "_build", "OO", arguments, queue);
     built *item = found == NULL ? NULL : new_built(state, self, key, found);
-    const built *other = item == NULL ? NULL : find(self, item->place, key);
-    if (other != NULL) { /* of another thread, meanwhile */
-        Py_DECREF(item->kernel);
-        PyMem_Free(item);
-        item = (built *)other;
-    } else if (item != NULL) {
+    const built *kept = item;
+    if (item != NULL) {
         item->next = atomic_load(&self->first);
-        while (!atomic_compare_exchange_weak(&self->first, &item->next, item)) {
+        do {
+            kept = find(self, item->next, item->place, key); /* which another thread has built meanwhile */
+        } while (kept == NULL && !atomic_compare_exchange_weak(&self->first, &item->next, item));
+        if (kept != NULL) {
+            Py_DECREF(item->kernel);
+            PyMem_Free(item);
+        } else {
+            kept = item;
         }
     }
     Py_XDECREF(found);
     Py_XDECREF(arguments);
-    return item;
+    return kept;
 }
 
 /* 0, or -1 with OverflowError: a Python int does not fit into what it meets. */
@@ -309,7 +312,8 @@ static PyObject *launch(usmpy_state *state, dispatch *self, const usm_range *ran
             "no argument of %U is a USMArray, whose queue it would run in; use queue.submit(kernel, args, range)",
             self->name);
     }
-    const built *item = find(self, usmpy_queue_of(place)->place, key);
+    const built *item = find(self, atomic_load_explicit(&self->first, memory_order_acquire),
+                             usmpy_queue_of(place)->place, key);
     if (USM_UNLIKELY(item == NULL)) {
         item = build(state, self, key, place, objects);
         if (item == NULL) {
