@@ -117,9 +117,11 @@ class Body:
         if method is None:
             self.refuse(node, f"{type(node).__name__}: not in the language of kernels")
         found: Value = method(node)
-        if isinstance(found, Number) and len(found.text) > _LONG:
-            return self.temp(found)
-        return found
+        return self.short(found) if isinstance(found, Number) else found
+
+    def short(self, number: Number) -> Number:
+        """The number, with a name if its text is long: compilers limit how deep brackets are nested."""
+        return self.temp(number) if len(number.text) > _LONG else number
 
     def number(self, node: ast.expr) -> Number:
         return self.as_number(self.value(node), node)
@@ -308,6 +310,7 @@ class Body:
         both = isinstance(node.op, ast.And)
         result = read(node.values[0])
         for operand in node.values[1:]:
+            result = self.short(result)
             truth = self.arith.truth(result, node)
             if truth.constant:
                 result = read(operand) if truth.value == both else result
@@ -518,7 +521,7 @@ class Body:
             self.in_range(index, constant(n, INT64), 0, "the tuple", node)
         result = numbers[-1]
         for k in range(n - 2, -1, -1):
-            result = self.choose(Number(BOOL, f"({index.text} == {k})"), numbers[k], result, node)
+            result = self.choose(Number(BOOL, f"({index.text} == {k})"), numbers[k], self.short(result), node)
         return result
 
     def indices(self, node: ast.expr) -> list[Number]:

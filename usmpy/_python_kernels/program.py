@@ -34,6 +34,21 @@ _UNSAFE = re.compile(
     r"_|usm|CLK|atom|cl_|memory_|.*_t$|[A-Z][A-Z0-9_]+$|(u?(char|short|int|long)|float|double|half|bool)\d+$"
 )
 
+# C++'s words, and what CUDA declares: no kernel has such a name.
+_OF_CUDA = re.compile(
+    r"""(and|and_eq|bitand|bitor|catch|class|compl|concept|delete|explicit|export|friend|
+mutable|namespace|new|noexcept|not|not_eq|nullptr|operator|or|or_eq|private|protected|public|requires|signals|
+template|this|throw|try|typeid|typename|using|virtual|xor|xor_eq|alignas|alignof|const(_cast|eval|expr|init)|
+co_(await|return|yield)|decltype|(dynamic|reinterpret|static)_cast|static_assert|thread_local|(char(8|16|32)|
+wchar)_t|(thread|block)Idx|(block|grid)Dim|warpSize|abs|clock64|free|l?labs|malloc|(ull|ll|u)(max|min)|va_(arg|
+copy|end|start)|u?(char|short|int|long(long)?)[1-4]|(float|double)[1-4]|((a?(cos|sin|tan)h?|atan2|cbrt|ceil|
+copysign|(cos|sin|sincos)pi|cyl_bessel_i[01]|erf(c|cinv|cx|inv)?|exp(10|2|m1)?|fabs|fdim|fdivide|floor|fma|fmax|
+fmin|fmod|frexp|hypot|ilogb|[jy][01n]|ldexp|lgamma|ll?(rint|round)|log(10|1p|2|b)?|max|min|modf|nan|nearbyint|
+nextafter|r?norm([34]d)?|normcdf(inv)?|pow|rcbrt|remainder|remquo|rhypot|rint|round|rsqrt|scalbl?n|sincos|sqrt|
+tgamma|trunc)f?))""".replace("\n", "")
+)
+_MOST = 200  # letters of a name
+
 
 class Names:
     """Names of a program in C: those of Python where C has no other use for them."""
@@ -49,7 +64,7 @@ class Names:
         """A name that nothing else in the program has; the same one for the same stem and owner."""
         found = self._given.get((owner, stem))
         if found is None:
-            clean = self.prefix + re.sub(r"[^A-Za-z0-9_]", "_", stem)
+            clean = self.prefix + re.sub(r"[^A-Za-z0-9_]", "_", stem)[:_MOST]
             clean = f"p{clean}" if _UNSAFE.match(clean) else clean
             found, k = clean, 0
             while found in self._taken or found in self._reserved or keyword.iskeyword(found):
@@ -180,7 +195,8 @@ class Program(Unit):
             parameter = Parameter(self.names.make(name, self))
             self.parameters.append(parameter)
             values[name] = self._argument(name, parameter, kind)
-        self.name = self.names.make(function.__name__, self.names)
+        name = function.__name__
+        self.name = self.names.make(f"{name}_1" if _OF_CUDA.fullmatch(name) else name, self.names)
         self.kernel = _Kernel(self, function, origin, values)
         self.kernel.compile()
         self._signature = signature
