@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import enum
 import functools
 import inspect
 import itertools
@@ -22,6 +23,7 @@ from .._kernels.call import common_queue, with_article
 from ..errors import KernelError
 from . import calls, types
 from .functions import find
+from .kernel import number_in_memory
 from .library import FUNCTIONS
 from .scope import number_of, wrap
 from .types import BOOL, FLOAT32, FLOAT64, INT64
@@ -31,7 +33,7 @@ try:
 except ImportError:
     raise ImportError("kernel.python needs NumPy: pip install numpy", name="numpy") from None
 
-from .numbers import Rules, Typed, operand
+from .numbers import Operand, Rules, Typed, operand
 
 if TYPE_CHECKING:
     from .._core import Event, USMArray
@@ -108,7 +110,10 @@ class Interpreter:
             return value
         if array and value.dtype.name in types.ELEMENTS:
             return value
-        found = None if array else operand(value)
+        bare = array or (isinstance(value, enum.Enum) and not isinstance(value, (int, float)))
+        found = None if bare else operand(value)
+        if found is None and not bare and (number := number_in_memory(value)) is not None:
+            found = Operand(number[0], number[0] == BOOL, number[1])
         if found is None:
             given = f"a USMArray of {value.dtype}" if array else with_article(value)
             raise TypeError(
@@ -323,7 +328,7 @@ class _Names:
         inner = getattr(value, "__wrapped__", value)
         if isinstance(inner, FunctionType):
             self.waits = self.waits or value is kernel_api.barrier
-            own = inner.__module__.partition(".")[0] not in _LIBRARIES
+            own = str(inner.__module__).partition(".")[0] not in _LIBRARIES
             return self.function(inner) if own else value
         if isinstance(value, (ModuleType, type)) and value not in vars(builtins).values():
             return _Attributes(value, self)
@@ -333,6 +338,8 @@ class _Names:
         number = number_of(wrapped)
         if number is None:
             return value
+        if isinstance(value, enum.Enum) and (kind := type(number.value)) in (int, float, complex):
+            return type(kind.__name__, (kind,), {"value": property(kind)})(number.value)
         weak = number.type.weak or number.type == BOOL
         return number.value if weak else Typed(number.value, number.type, self.rules)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import inspect
 import os
@@ -180,10 +181,14 @@ class PythonKernel(_core._Immutable):
             for kind in (bool, int, float, complex):
                 if isinstance(value, kind):
                     return ("number", types.BOOL if kind is bool else Type(kind.__name__, 0))
+            if (found := number_in_memory(value)) is not None:
+                return ("number", found[0])
             given = (
                 f"{'an' if type(value).__name__[0] in 'aeio' else 'a'} {type(value).__name__:.80} was given; "
             )
             given += "a USMArray, a number, LocalMemory or None is allowed"
+            if isinstance(value, enum.Enum):
+                given += "; pass its value"
             if hasattr(value, "__dlpack__"):
                 given += "; usmpy.from_dlpack(x) or usmpy.asarray(x, device=...) makes an array"
         name = list(self._signature.parameters)[k]
@@ -225,6 +230,21 @@ class PythonKernel(_core._Immutable):
         slots = bytes(value for slot in program.slots() if slot.kind != "record" for value in _packed(slot))
         place = f"{os.path.basename(self._origin.filename)}:{self._origin.line(self._origin.tree)}"
         return built[program.name], slots, tuple(program.limits()), f"{self._name} ({place})"
+
+
+def number_in_memory(value: Any) -> tuple[Type, Any] | None:
+    """The type and the number of a ctypes or NumPy object that is no number of Python. None: it is none."""
+    try:
+        if memoryview(value).ndim:
+            return None
+        kind = getattr(getattr(value, "dtype", None), "char", "")
+        if kind in ("g", "G"):  # long double
+            return (types.FLOAT64, float(value)) if kind == "g" else (types.COMPLEX128, complex(value))
+        read = _core.asarray(value, device="host")
+    except (TypeError, ValueError, BufferError):
+        return None
+    found = types.ELEMENTS.get(read.dtype.name)
+    return None if found is None else (found, read.item())
 
 
 def _packed(slot: Slot) -> tuple[int, int, int]:

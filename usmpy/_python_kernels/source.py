@@ -71,6 +71,10 @@ class Origin:
             if function.__name__ == "<lambda>":
                 what = _INSTEAD[ast.Lambda]
             self.refuse(node, what)
+        if parsed.name != function.__code__.co_name and hasattr(function, "__wrapped__"):
+            self.refuse(
+                parsed, "a decorator has replaced this function: write the kernel's decorator below it"
+            )
         if parsed.name != function.__code__.co_name:
             self.refuse(
                 parsed, f"this is not {function.__code__.co_name}: the file has changed; import it anew"

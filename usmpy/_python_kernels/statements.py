@@ -216,6 +216,10 @@ class Function(Body):
         sign = sign_of(node.op)
         if isinstance(node.target, ast.Name):
             read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+            if sign == "+" and isinstance(self.value(read), Tuple):
+                joined = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
+                self.assign_name(node.target.id, self.value(joined), node)
+                return
             old = self.number(read)
             if self.has_effects(node.value):
                 old = self.temp(old, copy=True)
@@ -304,6 +308,10 @@ class Function(Body):
             start, stop, step = given[0], given[1], given[2] if len(given) == 3 else step
         if step.constant and step.value == 0:
             self.refuse(call.args[2], "the step of range is 0")
+        if all(n.constant for n in (start, stop, step)):
+            last = range(start.value, stop.value, step.value)[-1:]
+            if any(not types.fits(i + step.value, INT64) for i in last):
+                self.refuse(call, "this range ends beyond int64")
         stop, step = self.temp(stop, copy=not stop.constant), self.temp(step, copy=not step.constant)
         runs = (
             all(n.constant for n in (start, stop, step))
@@ -405,6 +413,8 @@ class Function(Body):
 
     def _return_value(self, value: Value, node: ast.Return) -> None:
         leaves = flat(value)
+        if not leaves:
+            self.refuse(node, "returns an empty tuple: numbers and tuples of numbers are allowed")
         for item in leaves:
             if not isinstance(item, Number):
                 self.refuse(node, f"returns {describe(item)}: numbers and tuples of numbers are allowed")
