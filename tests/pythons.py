@@ -39,6 +39,7 @@ ASK = (
 
 CHOSEN = [
     "tests/interop",
+    "tests/python_kernels",
     *(
         str(next(ROOT.glob(f"tests/*/test_{name}.py")).relative_to(ROOT))
         for name in (
