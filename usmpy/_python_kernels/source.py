@@ -53,31 +53,27 @@ class Origin:
     def __init__(self, function: FunctionType) -> None:
         self.name = function.__name__
         self.filename = function.__code__.co_filename
+        unknown = f"{self.name} does not build: its source is not known; write def in a file or a cell"
         try:
             lines, first = inspect.getsourcelines(function)
         except (OSError, TypeError):
-            raise BuildError(
-                f"{self.name} does not build: its source is not known; write def in a file or a cell"
-            ) from None
+            raise BuildError(unknown) from None
         self.first = max(first, 1)
         self._lines = "".join(lines).splitlines()
         try:
             parsed = _parsed(lines)
         except (SyntaxError, LookupError):  # a lambda in the middle of an expression
-            parsed = ast.Pass()
-        if not isinstance(parsed, ast.FunctionDef):
-            node = parsed if hasattr(parsed, "lineno") else ast.Pass(lineno=1, col_offset=0)
-            what = _INSTEAD.get(type(parsed), "this is no function: write def")
-            if function.__name__ == "<lambda>":
-                what = _INSTEAD[ast.Lambda]
-            self.refuse(node, what)
-        if parsed.name != function.__code__.co_name and hasattr(function, "__wrapped__"):
+            parsed = ast.Pass(lineno=1, col_offset=0)
+        own = function.__code__.co_name
+        if getattr(parsed, "name", "") != own and self.filename == "<string>":  # of exec() or another's
+            raise BuildError(unknown)
+        if own == "<lambda>" or isinstance(parsed, ast.AsyncFunctionDef):
+            self.refuse(parsed, _INSTEAD[ast.Lambda if own == "<lambda>" else ast.AsyncFunctionDef])
+        if not isinstance(parsed, ast.FunctionDef) or parsed.name != own:
+            replaced = hasattr(function, "__wrapped__") and isinstance(parsed, ast.FunctionDef)
+            why = "a decorator has replaced this function: write the kernel's decorator below it"
             self.refuse(
-                parsed, "a decorator has replaced this function: write the kernel's decorator below it"
-            )
-        if parsed.name != function.__code__.co_name:
-            self.refuse(
-                parsed, f"this is not {function.__code__.co_name}: the file has changed; import it anew"
+                parsed, why if replaced else f"this is not {own}: the file has changed; import it anew"
             )
         self.tree = parsed
         self._check()

@@ -378,11 +378,11 @@ PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel, const usm_range *ra
 }
 
 /* Argument i of a launch. 0, or -1 with an exception that speaks of the argument alone. */
-static int take(usmpy_state *state, const usm_kernel *kernel, Py_ssize_t i, const usmpy_expansion *expansion,
-                usmpy_arguments *taken)
+static inline int take(usmpy_state *state, const usm_kernel *kernel, Py_ssize_t i,
+                       const usmpy_expansion *expansion, usmpy_arguments *taken)
 {
     usm_argument *out = &taken->arguments[i];
-    if (expansion != NULL && expansion->slots[i].kind != USMPY_SLOT_ITSELF) {
+    if (USM_UNLIKELY(expansion != NULL) && expansion->slots[i].kind != USMPY_SLOT_ITSELF) {
         out->kind = USM_PARAMETER_VALUE;
         out->size = sizeof *expansion->sizes;
         memcpy(out->as.value, &expansion->sizes[i], sizeof *expansion->sizes);
