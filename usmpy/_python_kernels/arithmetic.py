@@ -195,8 +195,12 @@ class Arithmetic:
         result = self.result(t, a, b)
         # A real number beside a complex one stays real: each part is computed with it.
         kinds = [t if n.type.kind == "complex" else types.real_of(t) for n in (a, b)]
+        quotient = sign == "/" and b.type.kind == "complex"
+        kinds = [t, t] if quotient else kinds
         a, b = self.cast(a, kinds[0], node), self.cast(b, kinds[1], node)
-        if sign in ("//", "%"):
+        if quotient:
+            number = Number(t, f"{self.need('cdiv', t)}({a.text}, {b.text})")
+        elif sign in ("//", "%"):
             number = self._division(sign, a, b, t, node)
         elif t.whole:
             number = self._wrapping(sign, a, b, t)
@@ -302,9 +306,12 @@ class Arithmetic:
                 power = self.cast(b, INT64, node)
             return known(t, f"{self.need('power', t)}({base.text}, {power.text})")
         if t.kind == "complex":
-            if exponent is None:
+            if exponent is None or abs(exponent) >= 1 << 31:
                 return Number(result, f"{self.need('cpow', t)}({base.text}, {self.cast(b, t, node).text})")
-            return Number(result, f"{self.need('cpown', t)}({base.text}, {exponent})")
+            text = f"{self.need('cpown', t)}({base.text}, {abs(exponent)})"
+            if exponent < 0:
+                text = f"{self.need('cdiv', t)}({t.name}(1, 0), {text})"
+            return Number(result, text)
         if exponent is not None and abs(exponent) < 1 << 24:
             text = f"pown({base.text}, {exponent})"
         else:

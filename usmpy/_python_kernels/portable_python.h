@@ -121,11 +121,24 @@ static inline T F(T z)
 static inline T F(T z)
 {
     R m = hypot(z.real, z.imag), p = sqrt((m + fabs(z.real)) / 2);
-    if (m == 0) {
-        return T(0, z.imag);
+    if (m == 0 || isinf(z.imag)) {
+        return T(fabs(z.imag), z.imag);
     }
     R q = fabs(z.imag) / (2 * p);
     return T(z.real >= 0 ? p : q, copysign(z.real >= 0 ? q : p, z.imag));
+}
+// --- cdiv
+static inline T F(T a, T b)
+{
+    if (b.real == 0 && b.imag == 0) {
+        return T(a.real / fabs(b.real), a.imag / fabs(b.real));
+    }
+    if (fabs(b.real) >= fabs(b.imag)) {
+        R ratio = b.imag / b.real, part = 1 / (b.real + b.imag * ratio);
+        return T((a.real + a.imag * ratio) * part, (a.imag - a.real * ratio) * part);
+    }
+    R ratio = b.real / b.imag, part = 1 / (b.real * ratio + b.imag);
+    return T((a.real * ratio + a.imag) * part, (a.imag * ratio - a.real) * part);
 }
 // --- csin
 static inline T F(T z)
@@ -158,14 +171,14 @@ static inline T F(T a, T b)
     return T(size * cos(turn), size * sin(turn));
 }
 // --- cpown
-static inline T F(T a, int n)
+static inline T F(T a, uint n)
 {
     T result = T(1, 0), base = a;
-    for (uint k = n < 0 ? 0u - (uint)n : (uint)n; k > 0; k >>= 1) {
+    for (uint k = n; k > 0; k >>= 1) {
         if (k & 1) {
             result = result * base;
         }
         base = base * base;
     }
-    return n < 0 ? T(1, 0) / result : result;
+    return result;
 }
