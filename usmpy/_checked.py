@@ -53,7 +53,7 @@ def _read(kernel: Kernel, seen: bytearray, ndim: int, *arrays: USMArray) -> None
         return
     kind, at, axis, index, extent, line = words[1:7]
     text = bytes(seen[8 * _FIRST_NAME :]).split(b"\0")[0].decode("utf-8", "replace")
-    name, _, filename = text.partition("|")
+    name, _, filename = text.rpartition("|")
     found: dict[str, Any] = {"kernel": kernel.name, "reason": _REASONS[kind], "lineno": line}
     found |= {"work_item": tuple(words[7 : 7 + ndim]), "filename": filename, "backend": kernel.device.backend}
     if kind == 1:

@@ -151,6 +151,22 @@ def far(x):
         x[0] = i
 
 
+def reals(x, n=2.0):
+    for i in range(n):
+        x[i] = 1
+
+
+def test_the_interpreter_refuses_what_launches_refuse():
+    x = usmpy.zeros(4, dtype="int64", device="host")
+    kernel = usmpy.kernel(reals)
+    for run, error in ((kernel, usmpy.BuildError), (kernel.python, TypeError)):
+        with pytest.raises(error, match="integers are allowed"):
+            run[1](x)
+        with pytest.raises(TypeError):
+            run[True](x, 2)
+        run[1, []](x, 2).wait()
+
+
 REFUSED = [(replaced, "a decorator has replaced"), (empty, "empty tuple"), (far, "beyond int64")]
 
 
@@ -158,3 +174,15 @@ REFUSED = [(replaced, "a decorator has replaced"), (empty, "empty tuple"), (far,
 def test_refused(function, message):
     with pytest.raises(usmpy.BuildError, match=message):
         usmpy.kernel(function)[1](usmpy.zeros(1, dtype="int64", device="host"))
+
+
+@pytest.mark.parametrize("words", ["one | two", "x" * 1000, "\\u6f22" * 200, "", "100 % and \\0"])
+def test_texts_of_assertions(words):
+    text = f"def k(x):\n    assert x[0] > 0, '{words}'\n"
+    kernel = usmpy.kernel(functions(text)["k"], check=True)
+    with pytest.raises(usmpy.KernelError) as caught:
+        kernel[1](usmpy.zeros(1, dtype="int32", queue=usmpy.Queue("host"))).wait()
+    assert caught.value.filename.startswith("<text ")
+    assert caught.value.lineno == 2
+    shown = words.replace("\\u6f22", "\u6f22").replace("\\0", " ")[:50]
+    assert shown in str(caught.value)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .program import Unit
     from .source import Origin
 
+_FILE = 150  # bytes of a file's name that errors show
 _LONG = 300  # characters of an expression, from which on it gets a name
 
 
@@ -648,8 +649,10 @@ class Body:
         raise NotImplementedError
 
     def where(self, words: str) -> str:
-        """The last argument of usm_ck_fail: what is wrong, and the file."""
-        return types.quoted(f"{words}|{self.origin.filename}".replace("\n", " "))
+        """The last argument of usm_ck_fail: what is wrong, and the file. The record keeps 255 bytes of it."""
+        file = self.origin.filename.replace("|", " ").encode()[-_FILE:].decode(errors="ignore")
+        words = words.encode(errors="replace")[: 254 - len(file.encode())].decode(errors="ignore")
+        return types.quoted(f"{words}|{file}".replace("\n", " ").replace("\0", " "))
 
     def wait(self, barrier: bool, text: str, node: ast.AST) -> None:
         raise NotImplementedError

@@ -66,10 +66,11 @@ class Interpreter:
         nd = isinstance(space, _core.NdRange)
         try:
             events = [depends] if isinstance(depends, _core.Event) else list(depends)
-            space = space if nd or isinstance(space, _core.Range) else _core.Range(operator.index(space))
+            if not (nd or isinstance(space, (_core.Range, bool))):
+                space = _core.Range(operator.index(space))
         except TypeError:
             _brackets.refuse(self._name, key)
-        if not all(isinstance(event, _core.Event) for event in events):
+        if isinstance(space, bool) or not all(isinstance(event, _core.Event) for event in events):
             _brackets.refuse(self._name, key)
         return lambda *args, **kwargs: self._launch(space, events, args, kwargs)
 
@@ -347,6 +348,9 @@ class _Names:
         return value.shape[0] if isinstance(value, Elements) and value.shape else len(value)
 
     def _range(self, *limits: Any) -> Iterator[Typed]:
+        for limit in limits:
+            if (number := operand(limit)) and not (number.type.whole or number.type == BOOL):
+                raise TypeError(f"range of {number.type}: integers are allowed")
         given = [self.rules.call(int, limit) if operand(limit) else limit for limit in limits]
         return (Typed(k, INT64, self.rules) for k in range(*map(int, given)))
 
