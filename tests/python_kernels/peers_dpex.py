@@ -1260,8 +1260,14 @@ for transposed in (False, True):
 
 REFUSED = {
     (TESTS + "test_index_space_ids.py", "set_dimensions_item"): "get_work_dim leaves out trailing sizes of 1",
-    (TESTS + "test_index_space_ids.py", "set_dimensions_nd_item"): "get_work_dim leaves out trailing sizes of 1",
-    (TESTS + "test_index_space_ids.py", "set_dimensions_group"): "get_work_dim leaves out trailing sizes of 1",
+    (
+        TESTS + "test_index_space_ids.py",
+        "set_dimensions_nd_item",
+    ): "get_work_dim leaves out trailing sizes of 1",
+    (
+        TESTS + "test_index_space_ids.py",
+        "set_dimensions_group",
+    ): "get_work_dim leaves out trailing sizes of 1",
 }
 
 UNSUPPORTED = {

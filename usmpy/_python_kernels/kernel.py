@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import _core
+from .._kernels.call import with_article
 from ..errors import BuildError
 from . import types
 from .program import Program, Slot
@@ -70,7 +71,7 @@ class PythonKernel(_core._Immutable):
         if isinstance(function, staticmethod):
             function = function.__func__
         if not isinstance(function, FunctionType):
-            raise TypeError(f"function is a {type(function).__name__:.80}; a Python function is allowed")
+            raise TypeError(f"function is {with_article(function)}; a Python function is allowed")
         if check is not None and not isinstance(check, bool):
             raise TypeError(f"check is {check!r:.80}; a bool is allowed")
         if not isinstance(options, str):
@@ -183,9 +184,7 @@ class PythonKernel(_core._Immutable):
                     return ("number", types.BOOL if kind is bool else Type(kind.__name__, 0))
             if (found := number_in_memory(value)) is not None:
                 return ("number", found[0])
-            given = (
-                f"{'an' if type(value).__name__[0] in 'aeio' else 'a'} {type(value).__name__:.80} was given; "
-            )
+            given = f"{with_article(value)} was given; "
             given += "a USMArray, a number, LocalMemory or None is allowed"
             if isinstance(value, enum.Enum):
                 given += "; pass its value"
