@@ -86,6 +86,21 @@ def test_indices(device, base, use):
         assert error.filename == kernel.__wrapped__.__code__.co_filename
 
 
+def test_indices_of_tuples(device):
+    queue = usmpy.Queue(device)
+    kernel = functions("def f(x, i):\n    t = (10, 20, 30)\n    x[0] = t[i]\n    x[1] = x.shape[i - i]\n")[
+        "f"
+    ]
+    x = usmpy.zeros(2, dtype="int32", device=queue)
+    usmpy.kernel(kernel, check=True)[1](x, 2).wait()
+    assert x.tolist() == [30, 2]
+    for i in (3, -1):
+        with pytest.raises(
+            usmpy.KernelError, match=f"index {i} is outside of the tuple, which has 3 elements"
+        ):
+            usmpy.kernel(kernel, check=True)[1](x, i).wait()
+
+
 @pytest.mark.parametrize("sign", ["//", "%"])
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "uint64"])
 def test_divisions(device, sign, dtype):

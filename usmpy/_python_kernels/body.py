@@ -519,7 +519,7 @@ class Body:
         index = self.temp(self.arith.strong(index, node))
         numbers = [self.as_number(item, node) for item in value.items]
         if self.program.checked:
-            self.in_range(index, constant(n, INT64), 0, "the tuple", node)
+            self.emit(f"{self.in_range(index, constant(n, INT64), 0, 'the tuple', node)};")
         result = numbers[-1]
         for k in range(n - 2, -1, -1):
             result = self.choose(Number(BOOL, f"({index.text} == {k})"), numbers[k], self.short(result), node)
