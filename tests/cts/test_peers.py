@@ -8,6 +8,8 @@ from python_kernels import cases, peers_cupy_jit, peers_dpex, peers_numba_cuda
 
 import usmpy
 
+pytestmark = pytest.mark.not_sanitized("each case builds a program: test_python_launches.py has the C code")
+
 PEERS = {"dpex": peers_dpex, "numba_cuda": peers_numba_cuda, "cupy_jit": peers_cupy_jit}
 CASES = [
     pytest.param(case, id=f"{peer}-{case.name}") for peer, module in PEERS.items() for case in module.CASES

@@ -5,6 +5,8 @@ from python_kernels.written import functions
 
 import usmpy
 
+pytestmark = pytest.mark.not_sanitized("each case builds a program: test_python_launches.py has the C code")
+
 # Of each base: statements that make it, an element of it, the name, the axis and the extent in the error, and
 # what is added to the index in it.
 BASES = {

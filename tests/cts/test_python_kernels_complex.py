@@ -7,6 +7,8 @@ import pytest
 import usmpy
 from usmpy.kernel_api import get_global_id
 
+pytestmark = pytest.mark.not_sanitized("each case builds a program: test_python_launches.py has the C code")
+
 np = pytest.importorskip("numpy")
 
 

@@ -5,6 +5,8 @@ from python_kernels.written import functions
 
 import usmpy
 
+pytestmark = pytest.mark.not_sanitized("each case builds a program: test_python_launches.py has the C code")
+
 WORDS = """
 new template this operator and_eq throw thread_local free malloc nan nanf sincos sinpi clock64 umax va_start
 erfcinvf lrint float2 threadIdx private kernel main double printf barrier sqrt sinf usm_x _t size_t größe
