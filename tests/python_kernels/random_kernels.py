@@ -157,7 +157,8 @@ class _Text:
             self.statement(depth, nested)
 
     def statement(self, depth: int, nested: int) -> None:
-        draw, a, b = self.draw, *(self.draw.choice(("a", "b", "c")) for _ in range(2))
+        draw = self.draw
+        a, b = draw.sample(("a", "b", "c"), 2)  # CPython 3.11.2 mixes up `a, a = 1, f()`
         what = draw.randrange(16 if nested else 9)
         if what <= 2:
             self.emit(depth, f"{a} = {self.whole()} % {draw.choice((97, -31, 1009))}")
