@@ -7,6 +7,7 @@ here. Their source is in UNSUPPORTED, so they do not count as covered kernels.
 import math
 
 import numpy as np
+from dtypes import DTYPES
 from python_kernels.cases import Case, Local
 
 import usmpy
@@ -402,22 +403,7 @@ for value, dtype in ((True, "bool"), (1, "int64"), (1.0, "float64"), (1 + 0j, "c
         lambda rng, value=value, dtype=dtype: (((30,), (6,)), [np.zeros(30, dtype), value]),
         lambda args: [1],
     )
-for dtype in [
-    "bool",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-]:
+for dtype in DTYPES:
     add(
         f"numpy_scalar_{dtype}",
         fill_with,

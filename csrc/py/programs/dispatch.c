@@ -101,17 +101,15 @@ static void dispatch_dealloc(PyObject *self)
 PyObject *usmpy_dispatch_of(usmpy_state *state, PyObject *kernel)
 {
     if (Py_IS_TYPE(kernel, state->dispatch_type)) {
-        return kernel;
+        return Py_NewRef(kernel);
     }
-    /* Of usmpy.PythonKernel, which keeps it. */
     PyObject *found = PyObject_GetAttrString(kernel, "_dispatch");
     if (found == NULL) {
         PyErr_Clear();
-        return NULL;
+    } else if (!Py_IS_TYPE(found, state->dispatch_type)) {
+        Py_CLEAR(found);
     }
-    bool is_one = Py_IS_TYPE(found, state->dispatch_type);
-    Py_DECREF(found);
-    return is_one ? found : NULL;
+    return found;
 }
 
 const char *usmpy_dispatch_name(PyObject *self)
@@ -189,6 +187,11 @@ static built *new_built(usmpy_state *state, const dispatch *self, const uint32_t
     Py_ssize_t n = self->n_arguments, n_slots = size / (Py_ssize_t)sizeof(usmpy_slot);
     Py_ssize_t n_limits = PyTuple_GET_SIZE(limits),
                n_words = (n + 1) / 2 * 2; /* so that limits are aligned */
+    const char *kept = usm_record_name(label);
+    if (kept == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
     if (n_slots > MOST_SLOTS) {
         PyErr_Format(PyExc_ValueError,
                      "%U needs %zd arguments in C, with the shapes of its arrays; at most %d "
@@ -217,7 +220,12 @@ static built *new_built(usmpy_state *state, const dispatch *self, const uint32_t
         item->limits[i].low = low;
         item->limits[i].high = high;
     }
-    ((usmpy_kernel *)kernel)->kernel->label = usm_record_name(label); /* nobody launches it yet */
+    usm_kernel *core = ((usmpy_kernel *)kernel)->kernel;
+    if (core->label ==
+        NULL) { /* nobody has launched it yet: threads that build at once get the same kernel */
+        core->label = kept;
+        core->n_parameters -= self->checked; /* the record is hidden */
+    }
     item->kernel = Py_NewRef(kernel);
     item->place = ((usmpy_kernel *)kernel)->kernel->program->place;
     return item;

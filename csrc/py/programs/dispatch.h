@@ -16,7 +16,7 @@ typedef struct usmpy_slot {
     uint8_t kind, argument, axis;
 } usmpy_slot;
 
-/* The Dispatch of a kernel, or itself; borrowed. NULL without an exception for other objects. */
+/* The Dispatch of a kernel, or itself: new reference. NULL without an exception for other objects. */
 PyObject *usmpy_dispatch_of(usmpy_state *state, PyObject *kernel);
 
 /* The kernel's name; borrowed. */

@@ -451,28 +451,24 @@ PyObject *usmpy_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    PyObject *dispatch = NULL;
-    if (!Py_IS_TYPE(out[0], state->kernel_type)) {
-        dispatch = usmpy_dispatch_of(state, out[0]);
-        if (dispatch == NULL) {
-            return usmpy_wrong_type("kernel", out[0], "a Kernel or a PythonKernel is allowed");
-        }
+    bool written_in_c = Py_IS_TYPE(out[0], state->kernel_type);
+    PyObject *dispatch = written_in_c ? NULL : usmpy_dispatch_of(state, out[0]), *event = NULL, *items = NULL;
+    if (!written_in_c && dispatch == NULL) {
+        return usmpy_wrong_type("kernel", out[0], "a Kernel or a PythonKernel is allowed");
     }
-    if (usmpy_parse_range(state, out[2], &range, "range") < 0) {
-        return NULL;
+    if (usmpy_parse_range(state, out[2], &range, "range") == 0) {
+        static const char allowed[] = "a sequence of arguments is allowed";
+        items = PyUnicode_Check(out[1]) || PyBytes_Check(out[1])
+                    ? usmpy_wrong_type("args", out[1], allowed)
+                    : usmpy_items_of(out[1], "args", allowed, USMPY_MOST_ITEMS);
     }
-    static const char allowed[] = "a sequence of arguments is allowed";
-    PyObject *items = PyUnicode_Check(out[1]) || PyBytes_Check(out[1])
-                          ? usmpy_wrong_type("args", out[1], allowed)
-                          : usmpy_items_of(out[1], "args", allowed, USMPY_MOST_ITEMS);
-    if (items == NULL) {
-        return NULL;
+    if (items != NULL) {
+        PyObject **objects = ((PyTupleObject *)items)->ob_item;
+        Py_ssize_t n = PyTuple_GET_SIZE(items);
+        event = written_in_c ? usmpy_launch(state, out[0], &range, self, objects, n, out[3])
+                             : usmpy_dispatch_launch(state, dispatch, &range, self, objects, n, NULL, out[3]);
+        Py_DECREF(items);
     }
-    PyObject **objects = ((PyTupleObject *)items)->ob_item;
-    Py_ssize_t n = PyTuple_GET_SIZE(items);
-    PyObject *event = dispatch != NULL
-                          ? usmpy_dispatch_launch(state, dispatch, &range, self, objects, n, NULL, out[3])
-                          : usmpy_launch(state, out[0], &range, self, objects, n, out[3]);
-    Py_DECREF(items);
+    Py_XDECREF(dispatch);
     return event;
 }

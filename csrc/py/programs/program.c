@@ -113,12 +113,6 @@ static PyObject *raise_missing(const usmpy_program *self, PyObject *name, PyObje
     return NULL;
 }
 
-/* Of a checked kernel that was written in Python. */
-static bool is_record(const usm_parameter *last)
-{
-    return last->name != NULL && strcmp(last->name, "usm_record") == 0;
-}
-
 /* New reference; NULL with `missing` set where the program has no such kernel. */
 static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *missing)
 {
@@ -144,8 +138,7 @@ static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *miss
     if (status == USM_INDEX) {
         return raise_missing(self, name, missing);
     }
-    if (status == USM_OK && kernel->n_parameters > 0 &&
-        (self->check || is_record(&kernel->parameters[kernel->n_parameters - 1]))) {
+    if (status == USM_OK && self->check && kernel->n_parameters > 0) {
         kernel->n_parameters--; /* the record is hidden */
     }
     PyObject *object = status == USM_OK ? usmpy_kernel_wrap(state, kernel, (PyObject *)self, NULL)
