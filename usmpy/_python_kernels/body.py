@@ -604,10 +604,10 @@ class Body:
             *(array.contiguous, array.parameter, array.first + n, offset),
         )
 
-    def place(self, array: Array, index_node: ast.expr, node: ast.AST, write: bool) -> str:
+    def place(self, array: Array, index_node: ast.expr, node: ast.AST) -> str:
         """An element to write to."""
         offset = self.offset(array, self.indices(index_node), node)
-        if write and array.parameter is not None:
+        if array.parameter is not None:
             array.parameter.written = True
         return f"{array.pointer}[{offset}]"
 
@@ -625,13 +625,13 @@ class Body:
             return self.temp(known(t, f"({self.ok} ? {text} : {zero})"))
         return known(t, text)
 
-    def kept(self, number: Number, array: Array, node: ast.AST) -> Number:
+    def kept(self, number: Number) -> Number:
         """The result of a call with an effect, at once."""
         if self.program.checked:
             number.text = f"({self.ok} ? {number.text} : {types.literal(0, number.type)})"
         return self.temp(number, copy=True)
 
-    def guarded(self, array: Array, statement: str) -> None:
+    def guarded(self, statement: str) -> None:
         self.emit(f"if ({self.ok}) {{ {statement} }}" if self.program.checked else statement)
 
     def declare_array(self, local: bool, element: str, extents: list[int]) -> Array:

@@ -447,7 +447,7 @@ def _atomic(body: Body, name: str, what: str, node: ast.Call) -> Number:
         body.refuse(array_at, f"{name} of elements of {array.element}: {shown} are allowed")
     if array.space == "private":
         body.refuse(array_at, f"{name} of a private array, which no other work-item sees: write x[i] = ...")
-    place = body.place(array, index_at, node, True)
+    place = body.place(array, index_at, node)
     texts = []
     for value, at in zip(given, numbers_at, strict=True):
         assert at is not None
@@ -455,13 +455,13 @@ def _atomic(body: Body, name: str, what: str, node: ast.Call) -> Number:
     memory = f"memory_order_{order}, memory_scope_{'work_group' if array.space == 'local' else 'device'}"
     if t.whole and order == "relaxed":  # those of OpenCL 1 are single instructions everywhere
         name = {"exchange": "xchg", "compare_exchange": "cmpxchg"}.get(what, what)
-        return body.kept(known(t, f"atomic_{name}(&{place}, {', '.join(texts)})"), array, node)
+        return body.kept(known(t, f"atomic_{name}(&{place}, {', '.join(texts)})"))
     if not exchange:
         operation = "exchange" if what == "exchange" else f"fetch_{what}"
         text = f"atomic_{operation}_explicit(&{place}, {texts[0]}, {memory})"
-        return body.kept(known(t, text), array, node)
+        return body.kept(known(t, text))
     old = body.variable_of(t, texts[0])
     fail = {"release": "relaxed", "acq_rel": "acquire"}.get(order, order)
     scope = memory.replace(",", f", memory_order_{fail},")
-    body.guarded(array, f"atomic_compare_exchange_strong_explicit(&{place}, &{old}, {texts[1]}, {scope});")
+    body.guarded(f"atomic_compare_exchange_strong_explicit(&{place}, &{old}, {texts[1]}, {scope});")
     return known(t, old)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 _KINDS = {"pointer": 0, "local": 0, "value": 0, "extent": 1, "stride": 2, "count": 3}
-_ASPECTS = {"float64": "has_fp64", "complex128": "has_fp64"}
 
 
 class PythonKernel(_core._Immutable):

@@ -134,7 +134,6 @@ class Unit:
     def call(self, body: Function, function: FunctionType, values: dict[str, Value], node: ast.Call) -> Value:
         if function in self._active:
             body.refuse(node, f"{function.__name__} calls itself: kernels have no recursion; write a loop")
-        values = {name: self._passed(value, body) for name, value in values.items()}
         key = (function, tuple((name, _key(value)) for name, value in values.items()))
         helper = self._helpers.get(key)
         if helper is None:
@@ -144,12 +143,6 @@ class Unit:
             self._active.pop()
             self._helpers[key] = helper
         return helper.write_call(body, values, node)
-
-    def _passed(self, value: Value, body: Body) -> Value:
-        """A tuple's items travel one by one; an array in checked kernels as it is."""
-        if isinstance(value, Tuple):
-            return Tuple([self._passed(item, body) for item in value.items])
-        return value
 
     def record_name(self, body: Body) -> str:
         return f"struct {self.names.make(f'{body.function.__name__}_result', body)}"

@@ -191,7 +191,7 @@ class Function(Body):
             if isinstance(value, Number):
                 value = self.temp(value) if self.has_effects(target) or self.program.checked else value
             array = self._target(target)
-            place = self.place(array, target.slice, target, True)
+            place = self.place(array, target.slice, target)
             number = self.as_number(value, getattr(node, "value", node))
             self._write(array, place, number, node, ast.unparse(target))
         else:
@@ -210,7 +210,7 @@ class Function(Body):
             statement = f"vstore_half({text}, {place[len(array.pointer) + 1 : -1]}, {array.pointer});"
         elif array.element == "bfloat16":
             statement = f"{place} = {self.need('bfloat16', FLOAT32)}({text});"
-        self.guarded(array, statement)
+        self.guarded(statement)
 
     def _AugAssign(self, node: ast.AugAssign) -> None:
         sign = sign_of(node.op)
