@@ -98,7 +98,8 @@ void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accu
                                          [USM_MAX] = USM_OP_maximum,
                                          [USM_MIN] = USM_OP_minimum};
     /* Signed integers wrap as unsigned ones do, and have no such loops of their own. */
-    bool wraps = usm_dtype_table[computed].kind == USM_KIND_INT && (r->op == USM_SUM || r->op == USM_PROD);
+    bool wraps =
+        usm_dtype_table[computed].kind == USM_DTYPE_KIND_INT && (r->op == USM_SUM || r->op == USM_PROD);
     usm_cpu_loop product = r->op == USM_PROD ? usm_cpu_loops_of(computed)->product : NULL;
     const work work = {
         .r = r,

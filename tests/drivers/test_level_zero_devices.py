@@ -99,8 +99,8 @@ def test_sizes_that_are_no_tiles_are_refused_with_those_that_exist():
                 return str(error)
         root, flat = usmpy.get_devices("level_zero")[0], os.environ["ZE_FLAT_DEVICE_HIERARCHY"] == "FLAT"
         assert [len(root.create_sub_devices(units)) for units in (16, 4)] == [1, 4]
-        assert "can be cut into 4 parts of 4 compute units alone" in refusal(root, 3)
-        assert "can be cut into 4 parts of 4 compute units alone" in refusal(root, 8)
+        assert "can only be split into 4 parts of 4 compute units" in refusal(root, 3)
+        assert "can only be split into 4 parts of 4 compute units" in refusal(root, 8)
         part = root.create_sub_devices(4)[2]
         assert "is one piece" in refusal(part, 2)
         assert part.create_sub_devices(4)[0].parent == part

@@ -191,7 +191,7 @@ def test_a_regular_command_list_is_refused_if_the_loader_tells(library, theirs):
     if not can_inspect(library):  # before 1.15: no list is taken (the test above)
         return
     commands = library.list_of_commands(theirs, immediate=False)
-    with pytest.raises(ValueError, match="immediate lists are taken"):
+    with pytest.raises(ValueError, match="regular command list; pass an immediate one"):
         usmpy.Queue.from_native("level_zero", commands)
     library.destroy(commands)
 

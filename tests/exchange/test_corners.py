@@ -497,7 +497,7 @@ def test_a_sequence_that_cannot_be_iterated_is_a_type_error():
         def __len__(self):
             return 2
 
-    with pytest.raises(TypeError, match="obj has a sequence that is not iterable"):
+    with pytest.raises(TypeError, match="obj contains a sequence that cannot be iterated"):
         usmpy.asarray(Unreadable())
 
 

@@ -182,7 +182,7 @@ static number load(usm_dtype dtype, const char *from)
 static long double to_integer(usm_dtype dtype, bool from_integer, long double x)
 {
     int bits = usm_dtype_table[dtype].bits;
-    bool is_signed = usm_dtype_table[dtype].kind == USM_KIND_INT;
+    bool is_signed = usm_dtype_table[dtype].kind == USM_DTYPE_KIND_INT;
     long double low = is_signed ? -ldexpl(1, bits - 1) : 0, high = ldexpl(1, is_signed ? bits - 1 : bits) - 1;
     if (isnan(x)) {
         return 0;
@@ -213,13 +213,13 @@ static long double to_real(usm_dtype dtype, long double x)
 static number convert(usm_dtype to, usm_dtype from, number x)
 {
     const usm_dtype_info *info = &usm_dtype_table[to];
-    if (info->kind == USM_KIND_BOOL) {
+    if (info->kind == USM_DTYPE_KIND_BOOL) {
         return (number){x.re != 0 || x.im != 0, 0};
     }
-    if (info->kind <= USM_KIND_UINT) {
-        return (number){to_integer(to, usm_dtype_table[from].kind <= USM_KIND_UINT, x.re), 0};
+    if (info->kind <= USM_DTYPE_KIND_UINT) {
+        return (number){to_integer(to, usm_dtype_table[from].kind <= USM_DTYPE_KIND_UINT, x.re), 0};
     }
-    return (number){to_real(to, x.re), info->kind == USM_KIND_COMPLEX ? to_real(to, x.im) : 0};
+    return (number){to_real(to, x.re), info->kind == USM_DTYPE_KIND_COMPLEX ? to_real(to, x.im) : 0};
 }
 
 static void check_element(usm_dtype to, usm_dtype from, const char *dst, const char *src)
@@ -361,7 +361,7 @@ static void make_values(uint64_t *seed, usm_dtype dtype, char *values)
             values[i] &= 1;
         }
     }
-    bool real = usm_dtype_table[dtype].kind >= USM_KIND_FLOAT;
+    bool real = usm_dtype_table[dtype].kind >= USM_DTYPE_KIND_FLOAT;
     size_t n = real ? sizeof corners / sizeof *corners : sizeof integer_corners / sizeof *integer_corners;
     for (size_t i = 0; i < n && dtype != USM_BOOL; i++) {
         if (real) {

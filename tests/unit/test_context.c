@@ -174,9 +174,9 @@ static void *free_often(void *unused)
 {
     (void)unused;
     for (long i = 0; i < scaled(100000); i++) {
-        uint64_t before = atomic_load_explicit(&freeing.departed, memory_order_acquire);
-        usm_context_memory_departs(&freeing);
-        CHECK(atomic_load_explicit(&freeing.departed, memory_order_acquire) > before);
+        uint64_t before = atomic_load_explicit(&freeing.free_generation, memory_order_acquire);
+        usm_context_advance_free_generation(&freeing);
+        CHECK(atomic_load_explicit(&freeing.free_generation, memory_order_acquire) > before);
     }
     return NULL;
 }
@@ -185,7 +185,7 @@ static void *free_often(void *unused)
 static void no_free_is_missed_beside_others(void)
 {
     in_threads(THREADS, free_often, NULL, 0);
-    CHECK_EQ(atomic_load(&freeing.departed), THREADS * scaled(100000));
+    CHECK_EQ(atomic_load(&freeing.free_generation), THREADS * scaled(100000));
 }
 
 int main(void)

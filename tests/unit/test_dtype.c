@@ -138,14 +138,14 @@ static void several(void)
     CHECK_EQ(usm_promotion_result(&none), USM_NO_DTYPE);
     CHECK_EQ(none.first, USM_UINT64);
     CHECK_EQ(none.second, USM_INT8);
-    CHECK_EQ(usm_dtype_with_number(USM_INT8, USM_KIND_INT, true), USM_INT8);
-    CHECK_EQ(usm_dtype_with_number(USM_UINT8, USM_KIND_INT, true), USM_UINT8);
-    CHECK_EQ(usm_dtype_with_number(USM_BOOL, USM_KIND_INT, true), USM_INT64);
-    CHECK_EQ(usm_dtype_with_number(USM_INT8, USM_KIND_FLOAT, true), USM_FLOAT64);
-    CHECK_EQ(usm_dtype_with_number(USM_INT8, USM_KIND_FLOAT, false), USM_FLOAT32);
-    CHECK_EQ(usm_dtype_with_number(USM_FLOAT16, USM_KIND_COMPLEX, true), USM_COMPLEX64);
-    CHECK_EQ(usm_dtype_with_number(USM_FLOAT64, USM_KIND_COMPLEX, true), USM_COMPLEX128);
-    CHECK_EQ(usm_dtype_with_number(USM_BOOL, USM_KIND_COMPLEX, false), USM_COMPLEX64);
+    CHECK_EQ(usm_dtype_with_number(USM_INT8, USM_DTYPE_KIND_INT, true), USM_INT8);
+    CHECK_EQ(usm_dtype_with_number(USM_UINT8, USM_DTYPE_KIND_INT, true), USM_UINT8);
+    CHECK_EQ(usm_dtype_with_number(USM_BOOL, USM_DTYPE_KIND_INT, true), USM_INT64);
+    CHECK_EQ(usm_dtype_with_number(USM_INT8, USM_DTYPE_KIND_FLOAT, true), USM_FLOAT64);
+    CHECK_EQ(usm_dtype_with_number(USM_INT8, USM_DTYPE_KIND_FLOAT, false), USM_FLOAT32);
+    CHECK_EQ(usm_dtype_with_number(USM_FLOAT16, USM_DTYPE_KIND_COMPLEX, true), USM_COMPLEX64);
+    CHECK_EQ(usm_dtype_with_number(USM_FLOAT64, USM_DTYPE_KIND_COMPLEX, true), USM_COMPLEX128);
+    CHECK_EQ(usm_dtype_with_number(USM_BOOL, USM_DTYPE_KIND_COMPLEX, false), USM_COMPLEX64);
 }
 
 static void codes(void)

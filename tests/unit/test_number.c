@@ -34,11 +34,12 @@ static void there_and_back(void)
     for (usm_dtype dtype = 0; dtype < USM_COMPUTED_DTYPES; dtype++) {
         const usm_dtype_info *info = &usm_dtype_table[dtype];
         for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-            double value = values[i], im = info->kind == USM_KIND_COMPLEX ? -value / 2 : 0, got, got_im = 7;
-            bool integer = info->kind == USM_KIND_INT || info->kind == USM_KIND_UINT;
-            if ((info->kind == USM_KIND_BOOL && value != 0 && value != 1) ||
+            double value = values[i], im = info->kind == USM_DTYPE_KIND_COMPLEX ? -value / 2 : 0, got,
+                   got_im = 7;
+            bool integer = info->kind == USM_DTYPE_KIND_INT || info->kind == USM_DTYPE_KIND_UINT;
+            if ((info->kind == USM_DTYPE_KIND_BOOL && value != 0 && value != 1) ||
                 (integer && (value != floor(value) || (info->bits == 8 && fabs(value) > 100))) ||
-                (info->kind == USM_KIND_UINT && value < 0)) {
+                (info->kind == USM_DTYPE_KIND_UINT && value < 0)) {
                 continue;
             }
             element element;
@@ -95,7 +96,7 @@ static void what_is_not_finite(void)
     static const usm_dtype types[] = {USM_FLOAT16, USM_BFLOAT16,  USM_FLOAT32,
                                       USM_FLOAT64, USM_COMPLEX64, USM_COMPLEX128};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        bool complex = usm_dtype_table[types[i]].kind == USM_KIND_COMPLEX;
+        bool complex = usm_dtype_table[types[i]].kind == USM_DTYPE_KIND_COMPLEX;
         element element;
         double re, im;
         usm_number_store(types[i], -INFINITY, complex ? NAN : 0, blank(&element));
@@ -112,7 +113,7 @@ static void integers(void)
 {
     for (usm_dtype dtype = USM_INT8; dtype <= USM_UINT64; dtype++) {
         const usm_dtype_info *info = &usm_dtype_table[dtype];
-        bool is_signed = info->kind == USM_KIND_INT;
+        bool is_signed = info->kind == USM_DTYPE_KIND_INT;
         uint64_t all = UINT64_MAX >> (64 - info->bits);
         const uint64_t patterns[] = {
             0, 1, all / 2, all / 2 + 1, all - 1, all, all & UINT64_C(0x8123456789abcdef)};

@@ -76,8 +76,8 @@ static void put(usm_dtype dtype, char *data, uint64_t *seed)
     double x;
     do {
         x = values[random_below(seed, 8)];
-    } while (kind != USM_KIND_FLOAT &&
-             (isnan(x) || (x < 0 && kind != USM_KIND_INT) || (x > 1 && kind == USM_KIND_BOOL)));
+    } while (kind != USM_DTYPE_KIND_FLOAT &&
+             (isnan(x) || (x < 0 && kind != USM_DTYPE_KIND_INT) || (x > 1 && kind == USM_DTYPE_KIND_BOOL)));
     float single = (float)x;
     int64_t integer = isnan(x) ? 0 : (int64_t)x;
     memcpy(data,

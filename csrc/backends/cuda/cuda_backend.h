@@ -83,7 +83,8 @@ typedef struct usm_cuda_queue {
     struct usm_cuda_captured *captured; /* queue lock: records that no graph took (capture.c) */
     CUevent base;                       /* profiling: an event, and when it was by our clock */
     int64_t base_ns;
-    char *blame; /* queue lock: how the context was lost, as far as the queue's tasks show; malloc'd */
+    char *
+        suspect_kernel; /* queue lock: how the context was lost, as far as the queue's tasks show; malloc'd */
 } usm_cuda_queue;
 
 /* A piece of pinned memory of the process, for copies from and to pageable memory. */

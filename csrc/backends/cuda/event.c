@@ -25,7 +25,7 @@ static usm_cuda_event *event_of(usm_event *base)
  * not ended, so its name is kept for the messages of this queue, once. Queue lock held; no text where
  * memory ran out.
  */
-static void blame(const usm_cuda_event *first)
+static void record_suspect_kernel(const usm_cuda_event *first)
 {
     enum { SIZE = 480 };
     usm_queue *queue = first->event.queue;
@@ -33,7 +33,7 @@ static void blame(const usm_cuda_event *first)
     CUresult code = (CUresult)first->lost;
     const char *names[2] = {NULL, NULL};
     int n = 0;
-    if (native->blame != NULL || (native->blame = malloc(SIZE)) == NULL) {
+    if (native->suspect_kernel != NULL || (native->suspect_kernel = malloc(SIZE)) == NULL) {
         return;
     }
     for (const usm_event *at = &first->event; at != NULL && n < 2; at = at->following) {
@@ -43,13 +43,14 @@ static void blame(const usm_cuda_event *first)
         }
     }
     if (n == 0) {
-        snprintf(native->blame, SIZE,
+        snprintf(native->suspect_kernel, SIZE,
                  "work of another queue, or of another library, ended with %s (%d) on %s",
                  usm_cuda_name(code), (int)code, queue->device->info.name);
     } else {
-        snprintf(native->blame, SIZE, "%s (%d) on %s: the kernel %.100s%s%.100s was running or about to",
-                 usm_cuda_name(code), (int)code, queue->device->info.name, names[0],
-                 n > 1 ? ", or behind it " : "", n > 1 ? names[1] : "");
+        snprintf(native->suspect_kernel, SIZE,
+                 "%s (%d) on %s: the kernel %.100s%s%.100s was running or about to", usm_cuda_name(code),
+                 (int)code, queue->device->info.name, names[0], n > 1 ? ", or behind it " : "",
+                 n > 1 ? names[1] : "");
     }
 }
 
@@ -68,7 +69,7 @@ static bool has_ended(usm_event *base)
     }
     event->lost = atomic_load_explicit(&usm_cuda_device_of(base->queue->device)->lost, memory_order_acquire);
     if (USM_UNLIKELY(event->lost != 0)) {
-        blame(event);
+        record_suspect_kernel(event);
     }
     return true;
 }
@@ -92,7 +93,7 @@ usm_status usm_cuda_event_result(usm_event *base, usm_error *error)
         return USM_OK;
     }
     if (USM_UNLIKELY(event->lost != 0)) {
-        const char *text = usm_cuda_queue_of(base->queue)->blame;
+        const char *text = usm_cuda_queue_of(base->queue)->suspect_kernel;
         return usm_error_driver(
             error, USM_DRIVER, "cuda", event->lost, usm_cuda_name((CUresult)event->lost),
             "%s; the context is lost, and nothing can be done there until this process is started anew",

@@ -80,7 +80,7 @@ void usm_cuda_queue_destroy(usm_queue *queue)
         USM_CUDA_GIVE_BACK(queue->device, cuEventDestroy, native->base);
         usm_cuda_leave(&scope);
     }
-    free(native->blame);
+    free(native->suspect_kernel);
     free(native);
 }
 
@@ -185,7 +185,7 @@ static CUresult close_latest(usm_cuda_timeline *timeline)
 {
     const usm_cuda_event *latest = timeline->latest;
     if (latest == NULL ||
-        !atomic_load_explicit(&((usm_cuda_event *)latest)->event.held, memory_order_relaxed)) {
+        !atomic_load_explicit(&((usm_cuda_event *)latest)->event.has_python_object, memory_order_relaxed)) {
         return CUDA_SUCCESS;
     }
     uint64_t number = usm_cuda_number_of(&latest->event);
@@ -237,7 +237,7 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
     return USM_OK;
 }
 
-/* What `admit` refuses; also a late task, which another thread would have to enqueue. */
+/* What `admit` refuses; also a deferred task, which another thread would have to enqueue. */
 static usm_status waits_for_host(usm_error *error)
 {
     return usm_error_set(
@@ -298,13 +298,13 @@ usm_status usm_cuda_native_admit(usm_queue *queue, const usm_wait *waits, size_t
 static usm_status submit_shared(usm_cuda_event *event, const usm_command *command, usm_error *error)
 {
     usm_cuda_queue *native = usm_cuda_queue_of(event->event.queue);
-    if (event->event.lateness == USM_EARLY) {
+    if (event->event.delivery == USM_SENT_AHEAD) {
         return USM_LATER; /* it would become part of a capture that begins meanwhile */
     }
     if (!usm_cuda_is_capturing(native->timelines[0].stream)) {
         return submit(event, command, error);
     }
-    if (event->event.lateness == USM_PROMPT) {
+    if (event->event.delivery == USM_DIRECT) {
         return usm_cuda_capture(event, &native->timelines[0], command, error);
     }
     return usm_error_set(

@@ -45,7 +45,7 @@ static int64_t integer_of(const usm_parameter *parameter, const void *value)
     }
     unsigned bits = usm_dtype_table[parameter->dtype].bits;
     memcpy(&wide, value, parameter->size); /* little-endian, as setup.py demands */
-    if (usm_dtype_table[parameter->dtype].kind == USM_KIND_INT && bits < 64 &&
+    if (usm_dtype_table[parameter->dtype].kind == USM_DTYPE_KIND_INT && bits < 64 &&
         (wide >> (bits - 1) & 1) != 0) {
         wide |= -((int64_t)1 << bits);
     }
@@ -106,7 +106,7 @@ void usm_host_pointer_call(const void *program, size_t begin, size_t end, const 
     for (size_t i = 0; i < native->described.n_parameters; i++) {
         const usm_parameter *parameter = &native->described.parameters[i];
         if (parameter->kind == USM_PARAMETER_VALUE &&
-            usm_dtype_table[parameter->dtype].kind == USM_KIND_FLOAT) {
+            usm_dtype_table[parameter->dtype].kind == USM_DTYPE_KIND_FLOAT) {
             put_float(&frame, values[i], parameter->size);
         } else {
             put_integer(&frame, integer_of(parameter, values[i]));

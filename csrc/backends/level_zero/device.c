@@ -381,7 +381,7 @@ usm_status usm_level_zero_device_partition(usm_device *parent, uint32_t units, s
     }
     if (!whole && (n != native->n_parts || units != parent->info.max_compute_units / native->n_parts)) {
         return usm_error_set(
-            error, USM_VALUE, "units is %u; %s can be cut into %u parts of %u compute units alone", units,
+            error, USM_VALUE, "units is %u; %s can only be split into %u parts of %u compute units", units,
             parent->info.name, native->n_parts, parent->info.max_compute_units / native->n_parts);
     }
     usm_status status = USM_OK;

@@ -119,7 +119,7 @@ usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer
     const usm_level_zero_context *native = usm_level_zero_context_of(context);
     ze_memory_allocation_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
     ze_device_handle_t device = NULL;
-    *info = (usm_pointer_info){.asked = true, .complete = true};
+    *info = (usm_pointer_info){.driver_answered = true, .complete = true};
     if (usm_level_zero_forked()) {
         return usm_level_zero_after_fork(error);
     }

@@ -101,8 +101,7 @@ static usm_status inspect_queue(ze_command_list_handle_t id, usm_native_facts *f
                       result != ZE_RESULT_SUCCESS ? result : ZE_RESULT_ERROR_INVALID_NULL_HANDLE, error);
     }
     if (!immediate) {
-        return usm_error_set(error, USM_VALUE,
-                             "%p is a list that is recorded and run later; immediate lists are taken",
+        return usm_error_set(error, USM_VALUE, "%p is a regular command list; pass an immediate one",
                              (void *)id);
     }
     facts->context = context;

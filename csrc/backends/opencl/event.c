@@ -57,7 +57,7 @@ static usm_status go_again(usm_opencl_event *event, usm_error *error)
     event->refused = atomic_exchange_explicit(&event->id, NULL, memory_order_acq_rel);
     event->state = USM_OPENCL_FINAL;
     atomic_store_explicit(&event->status, CL_QUEUED, memory_order_relaxed);
-    event->event.lateness = USM_FOLLOWED;
+    event->event.delivery = USM_UNBLOCKED;
     event->enqueued_ns = event->event.profiled ? usm_clock_ns() : 0;
     usm_status status = usm_opencl_enqueue(event, &event->later.command, 0, NULL, error);
     if (status == USM_OK) {

@@ -105,10 +105,10 @@ static bool has_new_null(const usm_opencl_kernel *native, const usm_launch *laun
 static cl_int set_arguments(const usm_queue *queue, const usm_launch *launch, size_t *i)
 {
     usm_opencl_kernel *native = launch->kernel->native;
-    uint64_t departed = atomic_load_explicit(&queue->context->departed, memory_order_acquire);
-    bool same_memory = departed == native->departed;
+    uint64_t free_generation = atomic_load_explicit(&queue->context->free_generation, memory_order_acquire);
+    bool same_memory = free_generation == native->free_generation;
     bool coarse = usm_opencl_context_of(queue->context)->memory == USM_OPENCL_COARSE_SVM;
-    native->departed = departed;
+    native->free_generation = free_generation;
     if (!same_memory) {
         forget_arguments(native, launch->n_arguments);
     }

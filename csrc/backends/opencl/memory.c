@@ -201,7 +201,7 @@ usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, us
     if (native->memory != USM_OPENCL_INTEL_USM || platform->alloc_info == NULL) {
         return USM_OK;
     }
-    info->asked = true;
+    info->driver_answered = true;
     cl_int code =
         platform->alloc_info(native->id, pointer, CL_MEM_ALLOC_TYPE_INTEL, sizeof type, &type, NULL);
     if (code != CL_SUCCESS) {

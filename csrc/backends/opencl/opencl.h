@@ -179,9 +179,9 @@ typedef struct usm_opencl_kernel {
      * 3.0, 5.9.2): locked from the first argument to the enqueue. Nothing of ours is locked under it.
      */
     pthread_mutex_t lock;
-    uint64_t departed;  /* usm_context.departed when the pointers in `set` were handed over */
-    bool had_pointer;   /* `id` was given an SVM pointer other than NULL */
-    usm_argument set[]; /* what the driver has, one a parameter; kind UNKNOWN: not known */
+    uint64_t free_generation; /* usm_context.free_generation when the pointers in `set` were handed over */
+    bool had_pointer;         /* `id` was given an SVM pointer other than NULL */
+    usm_argument set[];       /* what the driver has, one a parameter; kind UNKNOWN: not known */
 } usm_opencl_kernel;
 
 /* launch.c: enqueues the launch and gives out the driver's event. Queue lock held; takes the kernel's. */

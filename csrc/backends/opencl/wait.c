@@ -134,9 +134,9 @@ static bool poll_for_end(usm_opencl_event *event, cl_event id, const pace *pace)
 }
 
 /*
- * Waits in the driver. Intel's runtime makes waiting threads take part in the work, as guests of its own few;
- * where several wait at once, all of them may sleep on each other for ever. So only one thread at a time
- * waits there (`helps`); false for the others, which the watching thread then wakes.
+ * Waits in the driver. Intel's runtime makes waiting threads take part in the work, as extra workers beside
+ * its pool; where several wait at once, all of them may sleep on each other for ever. So only one thread at a
+ * time waits there (`helps`); false for the others, which the watching thread then wakes.
  */
 static bool wait_in_driver(usm_opencl_platform *platform, usm_opencl_event *event, cl_event id, bool helps)
 {

@@ -13,7 +13,7 @@ struct usm_failure;
 /* Left uninitialised by callers: it is valid exactly when a status other than USM_OK came back. */
 typedef struct usm_error {
     usm_status status;
-    int code;         /* the driver's code; 0 where no driver spoke */
+    int code;         /* the driver's code; 0 if no driver reported it */
     char backend[16]; /* "" where no backend is involved */
     char name[48];    /* the driver's name of the code, e.g. "CL_OUT_OF_RESOURCES"; "" where none */
     char text[720];

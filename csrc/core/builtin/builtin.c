@@ -237,9 +237,9 @@ usm_dtype usm_builtin_computed(const usm_queue *queue, usm_dtype dtype)
         return USM_FLOAT32;
     }
     bool small = usm_dtype_table[dtype].bits <= 16 && queue->place->device->type != USM_CPU;
-    return small && usm_dtype_table[dtype].kind == USM_KIND_INT    ? USM_INT32
-           : small && usm_dtype_table[dtype].kind == USM_KIND_UINT ? USM_UINT32
-                                                                   : dtype;
+    return small && usm_dtype_table[dtype].kind == USM_DTYPE_KIND_INT    ? USM_INT32
+           : small && usm_dtype_table[dtype].kind == USM_DTYPE_KIND_UINT ? USM_UINT32
+                                                                         : dtype;
 }
 
 /* The range of the launch: the work itself for the host, else what suits the device. */
@@ -323,7 +323,7 @@ usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, 
     const usm_command command = {.kind = USM_COMMAND_LAUNCH, .as.launch = &launch};
     usm_submission submission = *asked;
     submission.command = &command;
-    submission.asked = asked->command;
+    submission.original_command = asked->command;
     return usm_queue_submit(queue, &submission, out, error);
 }
 

@@ -49,13 +49,13 @@ static const char *number_kind(usm_dtype dtype)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
     switch (info->kind) {
-        case USM_KIND_BOOL:
+        case USM_DTYPE_KIND_BOOL:
             return "narrow";
-        case USM_KIND_INT:
+        case USM_DTYPE_KIND_INT:
             return info->bits <= 16 ? "narrow" : "integer";
-        case USM_KIND_UINT:
+        case USM_DTYPE_KIND_UINT:
             return info->bits <= 16 ? "narrow" : "natural";
-        case USM_KIND_COMPLEX:
+        case USM_DTYPE_KIND_COMPLEX:
             return info->bits == 128 ? "twofold" : "single";
         default:
             return info->bits == 64 ? "twofold" : "single";

@@ -88,7 +88,7 @@ static const char *sequence_function(usm_dtype dtype)
     static const char *const functions[] = {"usm_sequence_uint8", "usm_sequence_uint16",
                                             "usm_sequence_uint32", "usm_sequence_uint64"};
     const usm_dtype_info *info = &usm_dtype_table[dtype];
-    if (info->kind == USM_KIND_FLOAT) {
+    if (info->kind == USM_DTYPE_KIND_FLOAT) {
         return info->itemsize == 8 ? "usm_sequence_float64" : "usm_sequence_float32";
     }
     return functions[__builtin_ctz(info->itemsize)];
@@ -104,7 +104,7 @@ static usm_status submit_sequence(usm_queue *queue, const usm_submission *submis
                                      : sequence->start + (double)(sequence->count - 1) * sequence->step;
     const double wide[] = {sequence->start, sequence->step, last};
     const float narrow[] = {(float)sequence->start, (float)sequence->step, (float)last};
-    bool real = usm_dtype_table[sequence->dtype].kind == USM_KIND_FLOAT;
+    bool real = usm_dtype_table[sequence->dtype].kind == USM_DTYPE_KIND_FLOAT;
     bool fp64 = queue->device->info.has_fp64 || usm_command_is_looped(queue);
     usm_builtin builtin;
     usm_builtin_init(&builtin, "sequence", sequence_function(sequence->dtype), NULL);

@@ -43,7 +43,7 @@ static bool one_command(const usm_place *place, const usm_alloc *to, const usm_a
 }
 
 /* An allocation that stands for the buffer in questions of reach. */
-static usm_alloc imagined(const usm_route_buffer *buffer)
+static usm_alloc placeholder_alloc(const usm_route_buffer *buffer)
 {
     return (usm_alloc){
         .kind = (uint8_t)buffer->kind, .place = buffer->place, .context = buffer->place->context};
@@ -194,7 +194,7 @@ static usm_status plan_staged(usm_route *route, usm_queue *first, usm_queue *las
     if (status != USM_OK) {
         return status;
     }
-    const usm_alloc middle = imagined(&host);
+    const usm_alloc middle = placeholder_alloc(&host);
     add_side(route, first, &middle, route->src, staged == src && source_is_block(route, false), staged);
     add_buffer(route, host.place, USM_HOST, staged);
     add_side(route, last, route->dst, &middle, staged == dst && target_is_block(route), staged);

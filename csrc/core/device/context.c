@@ -42,7 +42,8 @@ static usm_status create(const usm_backend *backend, usm_device **devices, size_
     }
     usm_refcount_init(&context->refs, 1);
     context->backend = backend;
-    context->works_here = backend->builtin_language == USM_LANGUAGE_BUILTIN && backend->queue_run_now != NULL;
+    context->runs_on_submitting_thread =
+        backend->builtin_language == USM_LANGUAGE_BUILTIN && backend->queue_run_now != NULL;
     context->devices = devices;
     context->n_devices = n_devices;
     context->foreign = foreign;

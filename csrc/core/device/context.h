@@ -9,15 +9,16 @@
 
 typedef struct usm_context {
     usm_refcount refs;
-    bool works_here; /* the submitting thread runs short work, with the hazards locked (host) */
+    bool
+        runs_on_submitting_thread; /* the submitting thread runs short work, with the hazards locked (host) */
     const struct usm_backend *backend;
     void *native;
     void *foreign; /* the driver's context that another library made; NULL: it was made here */
     bool is_default;
     size_t n_devices;
-    usm_device **devices;        /* as given at creation */
-    _Atomic(usm_place *) places; /* grows under the registry lock, read without */
-    _Atomic uint64_t departed;   /* grows whenever memory goes back to the driver or to its owner */
+    usm_device **devices;             /* as given at creation */
+    _Atomic(usm_place *) places;      /* grows under the registry lock, read without */
+    _Atomic uint64_t free_generation; /* grows whenever memory goes back to the driver or to its owner */
     /* Registry lock: what lives as long as this, and the list of all contexts. */
     usm_keep *keeps;
     struct usm_context *previous, *next;
@@ -29,10 +30,10 @@ typedef struct usm_context {
  * allocation may have the address later; the number never comes back to an earlier value. Such a cache reads
  * it before it looks at the pointers. Where the host works there is none.
  */
-static inline void usm_context_memory_departs(usm_context *context)
+static inline void usm_context_advance_free_generation(usm_context *context)
 {
-    if (!context->works_here) {
-        atomic_fetch_add_explicit(&context->departed, 1, memory_order_release);
+    if (!context->runs_on_submitting_thread) {
+        atomic_fetch_add_explicit(&context->free_generation, 1, memory_order_release);
     }
 }
 

@@ -10,7 +10,7 @@
 
 typedef enum usm_language {
     USM_LANGUAGE_PORTABLE, /* a part of OpenCL C (docs/design.md, section 7); for CUDA translated by
-                              _cuda.py */
+                              usmpy/_compile/cuda.py */
     USM_LANGUAGE_OPENCL,
     USM_LANGUAGE_SPIRV,
     USM_LANGUAGE_CUDA,

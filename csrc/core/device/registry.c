@@ -221,9 +221,9 @@ static usm_device *device_of(usm_device *device, const void *pointer)
  * themselves, and CUDA's have that view beside their own, which only we give them: their drivers know whose
  * memory it is, but OpenCL's of SVM.
  */
-typedef enum answer { NO, UNKNOWN, YES } answer;
+typedef enum match { NO, UNKNOWN, YES } match;
 
-static answer shows(usm_device *device, const void *pointer)
+static match device_owns_pointer(usm_device *device, const void *pointer)
 {
     usm_pointer_info info = {.device = NULL};
     usm_registry_lock();
@@ -239,7 +239,7 @@ static answer shows(usm_device *device, const void *pointer)
         USM_CALL(device->backend, memory_query)(context, pointer, &info, NULL) != USM_OK) {
         return UNKNOWN;
     }
-    return info.device == device ? YES : info.asked ? NO : UNKNOWN;
+    return info.device == device ? YES : info.driver_answered ? NO : UNKNOWN;
 }
 
 usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer)
@@ -259,8 +259,8 @@ usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer
                 return report->devices[k];
             }
             if (type == kDLOneAPI && (named || info->dlpack_oneapi_id == id)) {
-                answer answer = shows(report->devices[k], pointer);
-                int rank = answer == YES || named ? (int)answer : -1;
+                match match = device_owns_pointer(report->devices[k], pointer);
+                int rank = match == YES || named ? (int)match : -1;
                 if (rank > best_rank) {
                     best = report->devices[k];
                     best_rank = rank;

@@ -63,9 +63,9 @@ static usm_status refuse_export(const usm_view *view, usm_error *error)
         return usm_error_set(error, USM_BUFFER,
                              "the array has no dimensions, and arrays of Arrow have one; use x.reshape(1)");
     }
-    return usm_error_set(
-        error, USM_BUFFER, "Arrow has no type for %s; %s", info->name,
-        info->kind == USM_KIND_COMPLEX ? "use x.real.copy() and x.imag.copy()" : "use x.astype('float32')");
+    return usm_error_set(error, USM_BUFFER, "Arrow has no type for %s; %s", info->name,
+                         info->kind == USM_DTYPE_KIND_COMPLEX ? "use x.real.copy() and x.imag.copy()"
+                                                              : "use x.astype('float32')");
 }
 
 usm_status usm_arrow_export_schema(const usm_view *view, usm_arrow_schema *out, usm_error *error)

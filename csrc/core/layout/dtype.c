@@ -10,33 +10,34 @@
 #endif
 
 const usm_dtype_info usm_dtype_table[USM_DTYPES] = {
-    [USM_BOOL] = {"bool", "?", kDLBool, 8, 1, USM_KIND_BOOL},
-    [USM_INT8] = {"int8", "b", kDLInt, 8, 1, USM_KIND_INT},
-    [USM_INT16] = {"int16", "h", kDLInt, 16, 2, USM_KIND_INT},
-    [USM_INT32] = {"int32", "i", kDLInt, 32, 4, USM_KIND_INT},
-    [USM_INT64] = {"int64", "q", kDLInt, 64, 8, USM_KIND_INT},
-    [USM_UINT8] = {"uint8", "B", kDLUInt, 8, 1, USM_KIND_UINT},
-    [USM_UINT16] = {"uint16", "H", kDLUInt, 16, 2, USM_KIND_UINT},
-    [USM_UINT32] = {"uint32", "I", kDLUInt, 32, 4, USM_KIND_UINT},
-    [USM_UINT64] = {"uint64", "Q", kDLUInt, 64, 8, USM_KIND_UINT},
-    [USM_FLOAT16] = {"float16", "e", kDLFloat, 16, 2, USM_KIND_FLOAT},
-    [USM_FLOAT32] = {"float32", "f", kDLFloat, 32, 4, USM_KIND_FLOAT},
-    [USM_FLOAT64] = {"float64", "d", kDLFloat, 64, 8, USM_KIND_FLOAT},
-    [USM_COMPLEX64] = {"complex64", "Zf", kDLComplex, 64, 8, USM_KIND_COMPLEX},
-    [USM_COMPLEX128] = {"complex128", "Zd", kDLComplex, 128, 16, USM_KIND_COMPLEX},
-    [USM_BFLOAT16] = {"bfloat16", NULL, kDLBfloat, 16, 2, USM_KIND_FLOAT},
-    [USM_COMPLEX32] = {"complex32", NULL, kDLComplex, 32, 4, USM_KIND_COMPLEX},
-    [USM_FLOAT8_E3M4] = {"float8_e3m4", NULL, kDLFloat8_e3m4, 8, 1, USM_KIND_FLOAT},
-    [USM_FLOAT8_E4M3] = {"float8_e4m3", NULL, kDLFloat8_e4m3, 8, 1, USM_KIND_FLOAT},
-    [USM_FLOAT8_E4M3B11FNUZ] = {"float8_e4m3b11fnuz", NULL, kDLFloat8_e4m3b11fnuz, 8, 1, USM_KIND_FLOAT},
-    [USM_FLOAT8_E4M3FN] = {"float8_e4m3fn", NULL, kDLFloat8_e4m3fn, 8, 1, USM_KIND_FLOAT},
-    [USM_FLOAT8_E4M3FNUZ] = {"float8_e4m3fnuz", NULL, kDLFloat8_e4m3fnuz, 8, 1, USM_KIND_FLOAT},
-    [USM_FLOAT8_E5M2] = {"float8_e5m2", NULL, kDLFloat8_e5m2, 8, 1, USM_KIND_FLOAT},
-    [USM_FLOAT8_E5M2FNUZ] = {"float8_e5m2fnuz", NULL, kDLFloat8_e5m2fnuz, 8, 1, USM_KIND_FLOAT},
-    [USM_FLOAT8_E8M0FNU] = {"float8_e8m0fnu", NULL, kDLFloat8_e8m0fnu, 8, 1, USM_KIND_FLOAT},
-    [USM_FLOAT6_E2M3FN] = {"float6_e2m3fn", NULL, kDLFloat6_e2m3fn, 6, 1, USM_KIND_FLOAT},
-    [USM_FLOAT6_E3M2FN] = {"float6_e3m2fn", NULL, kDLFloat6_e3m2fn, 6, 1, USM_KIND_FLOAT},
-    [USM_FLOAT4_E2M1FN] = {"float4_e2m1fn", NULL, kDLFloat4_e2m1fn, 4, 1, USM_KIND_FLOAT},
+    [USM_BOOL] = {"bool", "?", kDLBool, 8, 1, USM_DTYPE_KIND_BOOL},
+    [USM_INT8] = {"int8", "b", kDLInt, 8, 1, USM_DTYPE_KIND_INT},
+    [USM_INT16] = {"int16", "h", kDLInt, 16, 2, USM_DTYPE_KIND_INT},
+    [USM_INT32] = {"int32", "i", kDLInt, 32, 4, USM_DTYPE_KIND_INT},
+    [USM_INT64] = {"int64", "q", kDLInt, 64, 8, USM_DTYPE_KIND_INT},
+    [USM_UINT8] = {"uint8", "B", kDLUInt, 8, 1, USM_DTYPE_KIND_UINT},
+    [USM_UINT16] = {"uint16", "H", kDLUInt, 16, 2, USM_DTYPE_KIND_UINT},
+    [USM_UINT32] = {"uint32", "I", kDLUInt, 32, 4, USM_DTYPE_KIND_UINT},
+    [USM_UINT64] = {"uint64", "Q", kDLUInt, 64, 8, USM_DTYPE_KIND_UINT},
+    [USM_FLOAT16] = {"float16", "e", kDLFloat, 16, 2, USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT32] = {"float32", "f", kDLFloat, 32, 4, USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT64] = {"float64", "d", kDLFloat, 64, 8, USM_DTYPE_KIND_FLOAT},
+    [USM_COMPLEX64] = {"complex64", "Zf", kDLComplex, 64, 8, USM_DTYPE_KIND_COMPLEX},
+    [USM_COMPLEX128] = {"complex128", "Zd", kDLComplex, 128, 16, USM_DTYPE_KIND_COMPLEX},
+    [USM_BFLOAT16] = {"bfloat16", NULL, kDLBfloat, 16, 2, USM_DTYPE_KIND_FLOAT},
+    [USM_COMPLEX32] = {"complex32", NULL, kDLComplex, 32, 4, USM_DTYPE_KIND_COMPLEX},
+    [USM_FLOAT8_E3M4] = {"float8_e3m4", NULL, kDLFloat8_e3m4, 8, 1, USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT8_E4M3] = {"float8_e4m3", NULL, kDLFloat8_e4m3, 8, 1, USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT8_E4M3B11FNUZ] = {"float8_e4m3b11fnuz", NULL, kDLFloat8_e4m3b11fnuz, 8, 1,
+                                USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT8_E4M3FN] = {"float8_e4m3fn", NULL, kDLFloat8_e4m3fn, 8, 1, USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT8_E4M3FNUZ] = {"float8_e4m3fnuz", NULL, kDLFloat8_e4m3fnuz, 8, 1, USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT8_E5M2] = {"float8_e5m2", NULL, kDLFloat8_e5m2, 8, 1, USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT8_E5M2FNUZ] = {"float8_e5m2fnuz", NULL, kDLFloat8_e5m2fnuz, 8, 1, USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT8_E8M0FNU] = {"float8_e8m0fnu", NULL, kDLFloat8_e8m0fnu, 8, 1, USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT6_E2M3FN] = {"float6_e2m3fn", NULL, kDLFloat6_e2m3fn, 6, 1, USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT6_E3M2FN] = {"float6_e3m2fn", NULL, kDLFloat6_e3m2fn, 6, 1, USM_DTYPE_KIND_FLOAT},
+    [USM_FLOAT4_E2M1FN] = {"float4_e2m1fn", NULL, kDLFloat4_e2m1fn, 4, 1, USM_DTYPE_KIND_FLOAT},
 };
 
 /* [code][log2(bits / 8)] for whole-byte types, plus one: 0 means none. */
@@ -224,7 +225,7 @@ usm_dtype usm_dtype_promote(usm_dtype a, usm_dtype b)
 void usm_promotion_add(usm_promotion *promotion, usm_dtype dtype)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
-    bool integer = info->kind < USM_KIND_FLOAT;
+    bool integer = info->kind < USM_DTYPE_KIND_FLOAT;
     bool *any = integer ? &promotion->any_integer : &promotion->any_inexact;
     usm_dtype *fold = integer ? &promotion->integer : &promotion->inexact, before = *fold;
     if (!*any) {
@@ -238,10 +239,10 @@ void usm_promotion_add(usm_promotion *promotion, usm_dtype dtype)
     }
     *any = true;
     if (integer) { /* what decides how wide a floating-point type has to be */
-        usm_dtype like = info->kind == USM_KIND_BOOL ? USM_BOOL
-                         : info->bits == 8           ? USM_INT8
-                         : info->bits == 16          ? USM_INT16
-                                                     : USM_INT32;
+        usm_dtype like = info->kind == USM_DTYPE_KIND_BOOL ? USM_BOOL
+                         : info->bits == 8                 ? USM_INT8
+                         : info->bits == 16                ? USM_INT16
+                                                           : USM_INT32;
         promotion->widest = like > promotion->widest ? like : promotion->widest;
     }
 }
@@ -268,12 +269,12 @@ usm_dtype usm_dtype_with_number(usm_dtype dtype, usm_dtype_kind number, bool has
     if (dtype >= USM_COMPUTED_DTYPES || number <= kind) { /* an int goes into unsigned types */
         return dtype;
     }
-    if (kind == USM_KIND_FLOAT) { /* the number is complex */
+    if (kind == USM_DTYPE_KIND_FLOAT) { /* the number is complex */
         return usm_dtype_promote(dtype, USM_COMPLEX64);
     }
-    return number == USM_KIND_INT     ? USM_INT64
-           : number == USM_KIND_FLOAT ? (has_fp64 ? USM_FLOAT64 : USM_FLOAT32)
-                                      : (has_fp64 ? USM_COMPLEX128 : USM_COMPLEX64);
+    return number == USM_DTYPE_KIND_INT     ? USM_INT64
+           : number == USM_DTYPE_KIND_FLOAT ? (has_fp64 ? USM_FLOAT64 : USM_FLOAT32)
+                                            : (has_fp64 ? USM_COMPLEX128 : USM_COMPLEX64);
 }
 
 usm_dtype usm_dtype_without_fp64(usm_dtype dtype)
@@ -323,17 +324,17 @@ static int significand(usm_dtype dtype)
 static bool cast_is_safe(usm_dtype from, usm_dtype to)
 {
     const usm_dtype_info *x = &usm_dtype_table[from], *y = &usm_dtype_table[to];
-    if (x->kind == USM_KIND_BOOL) {
+    if (x->kind == USM_DTYPE_KIND_BOOL) {
         return true;
     }
-    if (y->kind <= USM_KIND_UINT) {
+    if (y->kind <= USM_DTYPE_KIND_UINT) {
         if (x->kind == y->kind) {
             return x->bits <= y->bits;
         }
-        return x->kind == USM_KIND_UINT && y->kind == USM_KIND_INT && x->bits < y->bits;
+        return x->kind == USM_DTYPE_KIND_UINT && y->kind == USM_DTYPE_KIND_INT && x->bits < y->bits;
     }
-    if (x->kind <= USM_KIND_UINT) {
-        return x->bits - (x->kind == USM_KIND_INT) <= significand(to);
+    if (x->kind <= USM_DTYPE_KIND_UINT) {
+        return x->bits - (x->kind == USM_DTYPE_KIND_INT) <= significand(to);
     }
     return x->kind <= y->kind && usm_dtype_promote(from, to) == to;
 }
@@ -357,8 +358,9 @@ bool usm_dtype_can_cast(usm_dtype from, usm_dtype to, usm_casting casting)
     }
     /* Same kind: never from signed to unsigned, never down the chain bool < integer < float < complex. */
     usm_dtype_kind x = usm_dtype_table[from].kind, y = usm_dtype_table[to].kind;
-    return x == y || (x == USM_KIND_UINT && y == USM_KIND_INT) ||
-           (x <= USM_KIND_UINT && y >= USM_KIND_FLOAT) || (x == USM_KIND_FLOAT && y == USM_KIND_COMPLEX);
+    return x == y || (x == USM_DTYPE_KIND_UINT && y == USM_DTYPE_KIND_INT) ||
+           (x <= USM_DTYPE_KIND_UINT && y >= USM_DTYPE_KIND_FLOAT) ||
+           (x == USM_DTYPE_KIND_FLOAT && y == USM_DTYPE_KIND_COMPLEX);
 }
 
 bool usm_dtype_span(usm_dtype dtype, int ndim, const int64_t *shape, const int64_t *strides, int64_t size,

@@ -41,11 +41,11 @@ typedef enum usm_dtype {
 } usm_dtype;
 
 typedef enum usm_dtype_kind {
-    USM_KIND_BOOL,
-    USM_KIND_INT,
-    USM_KIND_UINT,
-    USM_KIND_FLOAT,
-    USM_KIND_COMPLEX,
+    USM_DTYPE_KIND_BOOL,
+    USM_DTYPE_KIND_INT,
+    USM_DTYPE_KIND_UINT,
+    USM_DTYPE_KIND_FLOAT,
+    USM_DTYPE_KIND_COMPLEX,
 } usm_dtype_kind;
 
 typedef struct usm_dtype_info {
@@ -79,7 +79,7 @@ static inline bool usm_dtype_is_packed(usm_dtype dtype)
 static inline unsigned usm_dtype_alignment(usm_dtype dtype)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
-    return info->kind == USM_KIND_COMPLEX ? info->itemsize / 2u : info->itemsize;
+    return info->kind == USM_DTYPE_KIND_COMPLEX ? info->itemsize / 2u : info->itemsize;
 }
 
 /* Bytes of n elements side by side; packed types share bytes. n >= 0, and n * itemsize must not overflow. */
@@ -136,7 +136,7 @@ typedef struct usm_float_limits {
     double max, min, smallest_normal;
 } usm_float_limits;
 
-/* Of every type of USM_KIND_FLOAT. */
+/* Of every type of USM_DTYPE_KIND_FLOAT. */
 const usm_float_limits *usm_dtype_float_limits(usm_dtype dtype);
 
 /* Casting rules, strictest first: each allows what those before it allow. */

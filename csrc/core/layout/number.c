@@ -45,7 +45,7 @@ int64_t usm_number_load_int(usm_dtype dtype, const void *element)
     unsigned bits = usm_dtype_table[dtype].bits;
     uint64_t value = 0;
     memcpy(&value, element, bits / 8);
-    if (usm_dtype_table[dtype].kind == USM_KIND_INT && bits < 64) {
+    if (usm_dtype_table[dtype].kind == USM_DTYPE_KIND_INT && bits < 64) {
         uint64_t sign = UINT64_C(1) << (bits - 1);
         value = (value ^ sign) - sign; /* sign extension without an implementation-defined shift */
     }

@@ -146,7 +146,7 @@ static usm_status fill_identity(usm_queue *queue, usm_accumulate_kind kind, cons
     static const int64_t still[USM_MAX_NDIM];
     usm_scratch number;
     usm_status status =
-        usm_scratch_number(queue, USM_BOOL, &(unsigned char){kind == USM_KIND_PROD}, &number, error);
+        usm_scratch_number(queue, USM_BOOL, &(unsigned char){kind == USM_ACCUMULATE_PROD}, &number, error);
     if (status == USM_OK) {
         const usm_view all = {number.view.alloc, number.view.data, USM_BOOL, dst->ndim, dst->shape, still};
         status = usm_copy_submit(queue, dst, &all, NULL, error);
@@ -159,12 +159,12 @@ static usm_status fill_identity(usm_queue *queue, usm_accumulate_kind kind, cons
 static bool is_read(usm_dtype dtype, usm_dtype computed)
 {
     usm_dtype_kind kind = usm_dtype_table[dtype].kind, own = usm_dtype_table[computed].kind;
-    return dtype == computed || kind <= USM_KIND_UINT ||
-           (kind == USM_KIND_FLOAT && own == USM_KIND_FLOAT && dtype != USM_FLOAT64);
+    return dtype == computed || kind <= USM_DTYPE_KIND_UINT ||
+           (kind == USM_DTYPE_KIND_FLOAT && own == USM_DTYPE_KIND_FLOAT && dtype != USM_FLOAT64);
 }
 
 usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, const usm_view *dst,
-                                 const usm_view *src, uint64_t gone, usm_error *error)
+                                 const usm_view *src, uint64_t reduced_axes, usm_error *error)
 {
     usm_axes_plan plan;
     usm_scratch copy, wide;
@@ -172,9 +172,9 @@ usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, con
     int64_t room[USM_MAX_NDIM];
     usm_dtype computed = usm_builtin_computed(queue, dst->dtype);
     usm_status status = USM_OK;
-    usm_axes_plan_make(src, gone, false, &plan);
-    bool rounds =
-        (kind == USM_KIND_SUM || kind == USM_KIND_PROD) && usm_dtype_table[computed].kind >= USM_KIND_FLOAT;
+    usm_axes_plan_make(src, reduced_axes, false, &plan);
+    bool rounds = (kind == USM_ACCUMULATE_SUM || kind == USM_ACCUMULATE_PROD) &&
+                  usm_dtype_table[computed].kind >= USM_DTYPE_KIND_FLOAT;
     plan.any_order &= !rounds; /* the bits do not depend on the layout */
     if (plan.outer * plan.inner == 0) {
         return USM_OK;
@@ -186,7 +186,7 @@ usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, con
     bool reads = is_read(src->dtype, computed);
     if (!reads || !usm_axes_are_usable(src, &plan) || !usm_view_is_aligned(src)) {
         usm_dtype dtype = reads ? src->dtype : computed;
-        status = usm_axes_scratch(queue, src, gone, &plan, dtype, &copy, &along, room, error);
+        status = usm_axes_scratch(queue, src, reduced_axes, &plan, dtype, &copy, &along, room, error);
         if (status == USM_OK) {
             status = usm_copy_submit(queue, &along, src, NULL, error);
             from = copy.view;

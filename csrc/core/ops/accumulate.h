@@ -6,20 +6,20 @@
 #include "scratch.h"
 
 typedef enum usm_accumulate_kind {
-    USM_KIND_SUM = USM_SUM,
-    USM_KIND_PROD = USM_PROD,
-    USM_KIND_MAX = USM_MAX,
-    USM_KIND_MIN = USM_MIN,
+    USM_ACCUMULATE_SUM = USM_SUM,
+    USM_ACCUMULATE_PROD = USM_PROD,
+    USM_ACCUMULATE_MAX = USM_MAX,
+    USM_ACCUMULATE_MIN = USM_MIN,
 } usm_accumulate_kind;
 
 /*
- * dst[...] = the elements of src along the axes in `gone` (bit i: axis i) as one. dst is compact, row-major,
- * with one element for each index of the other axes in their order; the elements are converted to its type
- * before they are joined, or to float32, where it is float16 or bfloat16. The order depends on the lengths
- * alone (kernels/abi/accumulate.h). No elements give 0 or 1; there is no largest of none, which the caller
- * refuses.
+ * dst[...] = the elements of src along the axes in `reduced_axes` (bit i: axis i) as one. dst is compact,
+ * row-major, with one element for each index of the other axes in their order; the elements are converted to
+ * its type before they are joined, or to float32, where it is float16 or bfloat16. The order depends on the
+ * lengths alone (kernels/abi/accumulate.h). No elements give 0 or 1; there is no largest of none, which the
+ * caller refuses.
  */
 usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, const usm_view *dst,
-                                 const usm_view *src, uint64_t gone, usm_error *error);
+                                 const usm_view *src, uint64_t reduced_axes, usm_error *error);
 
 #endif

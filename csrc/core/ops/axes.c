@@ -1,17 +1,17 @@
 #include "axes.h"
 
-void usm_axes_plan_make(const usm_view *src, uint64_t gone, bool rows, usm_axes_plan *plan)
+void usm_axes_plan_make(const usm_view *src, uint64_t reduced_axes, bool rows, usm_axes_plan *plan)
 {
     uint64_t outer = 1, reduced = 1, inner = 1; /* beside a length of 0, others may have any product */
     int changes = 0;                            /* from axes that stay to those that go, and back */
     for (int i = 0; i < src->ndim; i++) {
-        bool goes = (gone >> i & 1) != 0;
+        bool goes = (reduced_axes >> i & 1) != 0;
         changes += goes != (changes == 1);
         uint64_t *part = goes ? &reduced : changes == 0 ? &outer : &inner;
         *part *= (uint64_t)src->shape[i];
     }
     plan->together = changes < 2 || (changes == 2 && !rows);
-    plan->any_order = changes < 2 && (src->ndim == 0 || (gone & 1) != 0);
+    plan->any_order = changes < 2 && (src->ndim == 0 || (reduced_axes & 1) != 0);
     if (!plan->together) {
         outer *= inner;
         inner = 1;
@@ -28,15 +28,15 @@ bool usm_axes_are_usable(const usm_view *src, const usm_axes_plan *plan)
                               (plan->any_order && (usm_view_order(src) & USM_F_CONTIGUOUS) != 0));
 }
 
-usm_status usm_axes_scratch(usm_queue *queue, const usm_view *src, uint64_t gone, const usm_axes_plan *plan,
-                            usm_dtype dtype, usm_scratch *out, usm_view *view, int64_t *room,
-                            usm_error *error)
+usm_status usm_axes_scratch(usm_queue *queue, const usm_view *src, uint64_t reduced_axes,
+                            const usm_axes_plan *plan, usm_dtype dtype, usm_scratch *out, usm_view *view,
+                            int64_t *room, usm_error *error)
 {
     int64_t shape[USM_MAX_NDIM];
     int order[USM_MAX_NDIM], n = 0;
     for (int pass = 0; pass < 2; pass++) { /* where axes have to move, those that go come last */
         for (int i = 0; i < src->ndim; i++) {
-            bool last = !plan->together && (gone >> i & 1) != 0;
+            bool last = !plan->together && (reduced_axes >> i & 1) != 0;
             if (last == (pass == 1)) {
                 order[n++] = i;
             }

@@ -11,8 +11,8 @@ typedef struct usm_axes_plan {
     bool any_order; /* nothing stays: any order of the elements will do */
 } usm_axes_plan;
 
-/* `gone`: bit i says that axis i goes. `rows`: nothing may be in `inner`. */
-void usm_axes_plan_make(const usm_view *src, uint64_t gone, bool rows, usm_axes_plan *plan);
+/* `reduced_axes`: bit i says that axis i goes. `rows`: nothing may be in `inner`. */
+void usm_axes_plan_make(const usm_view *src, uint64_t reduced_axes, bool rows, usm_axes_plan *plan);
 
 /* The elements lie as the plan asks for. */
 bool usm_axes_are_usable(const usm_view *src, const usm_axes_plan *plan);
@@ -22,8 +22,8 @@ bool usm_axes_are_usable(const usm_view *src, const usm_axes_plan *plan);
  * for the caller to write; `room` holds its strides. The scratch may be released whether this succeeds or
  * not.
  */
-usm_status usm_axes_scratch(usm_queue *queue, const usm_view *src, uint64_t gone, const usm_axes_plan *plan,
-                            usm_dtype dtype, usm_scratch *out, usm_view *view, int64_t *room,
-                            usm_error *error);
+usm_status usm_axes_scratch(usm_queue *queue, const usm_view *src, uint64_t reduced_axes,
+                            const usm_axes_plan *plan, usm_dtype dtype, usm_scratch *out, usm_view *view,
+                            int64_t *room, usm_error *error);
 
 #endif

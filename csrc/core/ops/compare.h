@@ -20,8 +20,8 @@ bool usm_relation_holds(usm_relation relation, bool less);
 /* uint64 and a signed type: no integer type has all values of both, so usm_compare_submit takes both. */
 static inline bool usm_dtypes_differ_by_sign(usm_dtype a, usm_dtype b)
 {
-    return (a == USM_UINT64 && usm_dtype_table[b].kind == USM_KIND_INT) ||
-           (b == USM_UINT64 && usm_dtype_table[a].kind == USM_KIND_INT);
+    return (a == USM_UINT64 && usm_dtype_table[b].kind == USM_DTYPE_KIND_INT) ||
+           (b == USM_UINT64 && usm_dtype_table[a].kind == USM_DTYPE_KIND_INT);
 }
 
 /*

@@ -86,7 +86,7 @@ static usm_status find(usm_queue *queue, const usm_view *dst, const usm_view *sr
 }
 
 usm_status usm_extreme_submit(usm_queue *queue, int op, const usm_view *dst, const usm_view *src,
-                              uint64_t gone, usm_error *error)
+                              uint64_t reduced_axes, usm_error *error)
 {
     usm_axes_plan plan;
     usm_scratch copy;
@@ -94,14 +94,14 @@ usm_status usm_extreme_submit(usm_queue *queue, int op, const usm_view *dst, con
     int64_t room[USM_MAX_NDIM];
     usm_dtype computed = usm_builtin_computed(queue, src->dtype == USM_BOOL ? USM_UINT8 : src->dtype);
     usm_status status = USM_OK;
-    usm_axes_plan_make(src, gone, false, &plan);
+    usm_axes_plan_make(src, reduced_axes, false, &plan);
     plan.any_order = false; /* elements are numbered in their order */
     if (plan.outer * plan.inner == 0) {
         return USM_OK;
     }
     copy.view.alloc = NULL;
     if (computed != src->dtype || !usm_axes_are_usable(src, &plan) || !usm_view_is_aligned(src)) {
-        status = usm_axes_scratch(queue, src, gone, &plan, computed, &copy, &along, room, error);
+        status = usm_axes_scratch(queue, src, reduced_axes, &plan, computed, &copy, &along, room, error);
         if (status == USM_OK) {
             status = usm_copy_submit(queue, &along, src, NULL, error);
             from = copy.view;

@@ -7,10 +7,10 @@
 
 /*
  * dst[...] = the number, in row-major order, of the first largest (op: USM_MAX) or smallest (USM_MIN) element
- * of src along the axes in `gone` (bit i: axis i), which have elements. NaN is beyond all numbers. dst is
- * compact, row-major int64, with one element for each index of the other axes in their order.
+ * of src along the axes in `reduced_axes` (bit i: axis i), which have elements. NaN is beyond all numbers.
+ * dst is compact, row-major int64, with one element for each index of the other axes in their order.
  */
 usm_status usm_extreme_submit(usm_queue *queue, int op, const usm_view *dst, const usm_view *src,
-                              uint64_t gone, usm_error *error);
+                              uint64_t reduced_axes, usm_error *error);
 
 #endif

@@ -166,8 +166,8 @@ static uint64_t magnitude_bits(usm_dtype dtype)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
     unsigned part = usm_dtype_alignment(dtype);
-    uint64_t sign = info->kind < USM_KIND_FLOAT ? 0 : UINT64_C(1) << (8 * part - 1);
-    return ~(sign | (info->kind == USM_KIND_COMPLEX && part == 4 ? sign << 32 : 0));
+    uint64_t sign = info->kind < USM_DTYPE_KIND_FLOAT ? 0 : UINT64_C(1) << (8 * part - 1);
+    return ~(sign | (info->kind == USM_DTYPE_KIND_COMPLEX && part == 4 ? sign << 32 : 0));
 }
 
 static bool is_true(const char *data, int size, uint64_t bits)

@@ -168,7 +168,7 @@ static usm_view part_of(const usm_view *x, usm_dtype dtype, int part, int64_t *s
 void usm_matmul_plan_make(const usm_queue *queue, usm_dtype dtype, const usm_view *x1, const usm_view *x2,
                           const usm_contraction *axes, usm_matmul_plan *plan)
 {
-    if (usm_dtype_table[dtype].kind == USM_KIND_COMPLEX) {
+    if (usm_dtype_table[dtype].kind == USM_DTYPE_KIND_COMPLEX) {
         int64_t strides[2][USM_MAX_NDIM];
         const usm_view a = part_of(x1, dtype, 0, strides[0]), b = part_of(x2, dtype, 0, strides[1]);
         usm_matmul_plan_make(queue, a.dtype, &a, &b, axes, plan);
@@ -262,8 +262,8 @@ static usm_status submit_dots(usm_queue *queue, usm_dtype computed, const usm_vi
         status = usm_operation_submit(queue, USM_OP_multiply, &types, operands, true, error);
     }
     if (status == USM_OK) {
-        uint64_t gone = ((UINT64_C(1) << axes->inner) - 1) << axes->batch;
-        status = usm_accumulate_submit(queue, USM_KIND_SUM, dst, &products.view, gone, error);
+        uint64_t reduced_axes = ((UINT64_C(1) << axes->inner) - 1) << axes->batch;
+        status = usm_accumulate_submit(queue, USM_ACCUMULATE_SUM, dst, &products.view, reduced_axes, error);
     }
     usm_scratch_release(&products);
     return status;
@@ -335,7 +335,7 @@ usm_status usm_matmul_submit(usm_queue *queue, const usm_view *dst, const usm_vi
     if (usm_view_size(x1) == 0 || usm_view_size(x2) == 0) {
         return usm_fill_submit(queue, dst, zero, NULL, error);
     }
-    if (usm_dtype_table[dst->dtype].kind == USM_KIND_COMPLEX) {
+    if (usm_dtype_table[dst->dtype].kind == USM_DTYPE_KIND_COMPLEX) {
         return submit_complex(queue, dst, x1, x2, axes, error);
     }
     usm_matmul_plan_make(queue, dst->dtype, x1, x2, axes, &plan);

@@ -26,13 +26,13 @@ enum { UNSIGNED = 1, SIGNED = 2, REAL = 4, COMPLEX = 8 };
 static unsigned kind_of(usm_dtype dtype)
 {
     switch (usm_dtype_table[dtype].kind) {
-        case USM_KIND_BOOL:
+        case USM_DTYPE_KIND_BOOL:
             return 0;
-        case USM_KIND_UINT:
+        case USM_DTYPE_KIND_UINT:
             return UNSIGNED;
-        case USM_KIND_INT:
+        case USM_DTYPE_KIND_INT:
             return SIGNED;
-        case USM_KIND_FLOAT:
+        case USM_DTYPE_KIND_FLOAT:
             return REAL;
         default:
             return COMPLEX;
@@ -90,7 +90,7 @@ usm_operation_types usm_operation_types_of(int operation, usm_dtype common, bool
         types.computed = types.result = USM_BOOL;
         return types;
     }
-    if (row->promotes && usm_dtype_table[common].kind <= USM_KIND_UINT) {
+    if (row->promotes && usm_dtype_table[common].kind <= USM_DTYPE_KIND_UINT) {
         /* Quotients of small integers need more digits than functions of them: as NumPy. */
         types.argument = real_for_integer(operation == USM_OP_divide ? USM_INT64 : common, has_fp64);
     }

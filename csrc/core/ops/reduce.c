@@ -86,24 +86,24 @@ typedef struct plan {
 } plan;
 
 /* `rows`: nothing may be in `inner`. */
-static void make_plan(const usm_view *src, uint64_t gone, bool rows, plan *plan)
+static void make_plan(const usm_view *src, uint64_t reduced_axes, bool rows, plan *plan)
 {
     usm_axes_plan axes;
-    usm_axes_plan_make(src, gone, rows, &axes);
+    usm_axes_plan_make(src, reduced_axes, rows, &axes);
     plan->together = axes.together;
     plan->any_order = axes.any_order;
     plan->whole = (usm_reduction){axes.outer, axes.reduced, axes.inner, 0, 0, 0};
 }
 
 /* The truth values as the plan asks for them: where axes have to move, those that go come last. */
-static usm_status copy_truths(usm_queue *queue, const usm_view *src, uint64_t gone, const plan *plan,
+static usm_status copy_truths(usm_queue *queue, const usm_view *src, uint64_t reduced_axes, const plan *plan,
                               usm_scratch *out, usm_error *error)
 {
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
     int order[USM_MAX_NDIM], n = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < src->ndim; i++) {
-            bool last = !plan->together && (gone >> i & 1) != 0;
+            bool last = !plan->together && (reduced_axes >> i & 1) != 0;
             if (last == (pass == 1)) {
                 order[n++] = i;
             }
@@ -134,13 +134,13 @@ static bool is_usable(const usm_view *src, const plan *plan)
 }
 
 usm_status usm_reduce_submit(usm_queue *queue, usm_reduce_kind what, const usm_view *dst, const usm_view *src,
-                             uint64_t gone, usm_error *error)
+                             uint64_t reduced_axes, usm_error *error)
 {
     plan plan;
     usm_scratch copy;
     usm_view bytes = *src;
     usm_status status = USM_OK;
-    make_plan(src, gone, what == USM_COUNT, &plan);
+    make_plan(src, reduced_axes, what == USM_COUNT, &plan);
     int64_t rows = plan.whole.outer * plan.whole.inner;
     if (rows == 0) {
         return USM_OK;
@@ -151,7 +151,7 @@ usm_status usm_reduce_submit(usm_queue *queue, usm_reduce_kind what, const usm_v
     }
     copy.view.alloc = NULL;
     if (!is_usable(src, &plan)) {
-        status = copy_truths(queue, src, gone, &plan, &copy, error);
+        status = copy_truths(queue, src, reduced_axes, &plan, &copy, error);
         bytes = copy.view;
     }
     plan.whole.all = what == USM_ALL;

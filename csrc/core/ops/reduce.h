@@ -7,11 +7,11 @@
 typedef enum usm_reduce_kind { USM_ANY, USM_ALL, USM_COUNT } usm_reduce_kind;
 
 /*
- * dst[...] = whether any or all of the elements along the axes in `gone` (bit i: axis i) are not 0, or how
- * many are. dst is compact, row-major, with elements of bool (USM_COUNT: int64), one for each index of the
- * other axes in their order.
+ * dst[...] = whether any or all of the elements along the axes in `reduced_axes` (bit i: axis i) are not 0,
+ * or how many are. dst is compact, row-major, with elements of bool (USM_COUNT: int64), one for each index of
+ * the other axes in their order.
  */
 usm_status usm_reduce_submit(usm_queue *queue, usm_reduce_kind what, const usm_view *dst, const usm_view *src,
-                             uint64_t gone, usm_error *error);
+                             uint64_t reduced_axes, usm_error *error);
 
 #endif

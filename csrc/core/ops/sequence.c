@@ -6,7 +6,7 @@
 usm_dtype usm_sequence_dtype(usm_dtype dtype, const usm_device *device)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
-    if (info->kind == USM_KIND_INT || info->kind == USM_KIND_UINT) {
+    if (info->kind == USM_DTYPE_KIND_INT || info->kind == USM_DTYPE_KIND_UINT) {
         return dtype;
     }
     bool single = usm_dtype_alignment(dtype) <= 4;
@@ -66,7 +66,7 @@ usm_status usm_linspace_submit(usm_queue *queue, const usm_view *dst, const doub
                                const double stop[2], bool endpoint, usm_error *error)
 {
     const usm_dtype_info *info = &usm_dtype_table[dst->dtype];
-    bool is_complex = info->kind == USM_KIND_COMPLEX, is_integer = info->kind <= USM_KIND_UINT;
+    bool is_complex = info->kind == USM_DTYPE_KIND_COMPLEX, is_integer = info->kind <= USM_DTYPE_KIND_UINT;
     int64_t count = dst->shape[0], steps = endpoint ? count - 1 : count;
     const int64_t stride = is_complex ? 2 * dst->strides[0] : dst->strides[0];
     usm_status status = USM_OK;

@@ -40,14 +40,14 @@ static usm_sort_order order_of(usm_dtype dtype, bool descending)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
     uint64_t top = (uint64_t)1 << (info->bits - 1), mirrored = descending ? ~(uint64_t)0 : 0;
-    if (info->kind == USM_KIND_FLOAT) {
+    if (info->kind == USM_DTYPE_KIND_FLOAT) {
         uint64_t infinity = dtype == USM_FLOAT16    ? 0x7c00
                             : dtype == USM_BFLOAT16 ? 0x7f80
                             : dtype == USM_FLOAT32  ? 0x7f800000
                                                     : 0x7ff0000000000000;
         return (usm_sort_order){~(uint64_t)0 ^ mirrored, top ^ mirrored, top, infinity};
     }
-    mirrored ^= info->kind == USM_KIND_INT ? top : 0;
+    mirrored ^= info->kind == USM_DTYPE_KIND_INT ? top : 0;
     return (usm_sort_order){mirrored, mirrored, 0, ~(uint64_t)0};
 }
 
@@ -227,23 +227,23 @@ usm_status usm_sort_submit(usm_queue *queue, const usm_view *dst, const usm_view
     usm_scratch copy, result;
     usm_view from = *src, to = *dst, along, results;
     int64_t room[USM_MAX_NDIM], results_room[USM_MAX_NDIM];
-    uint64_t gone = (uint64_t)1 << axis;
+    uint64_t reduced_axes = (uint64_t)1 << axis;
     usm_status status = USM_OK;
-    usm_axes_plan_make(src, gone, true, &plan);
+    usm_axes_plan_make(src, reduced_axes, true, &plan);
     if (plan.outer * plan.reduced == 0) {
         return USM_OK;
     }
     copy.view.alloc = result.view.alloc = NULL;
     if (!usm_axes_are_usable(src, &plan) || !usm_view_is_aligned(src)) {
-        status = usm_axes_scratch(queue, src, gone, &plan, src->dtype, &copy, &along, room, error);
+        status = usm_axes_scratch(queue, src, reduced_axes, &plan, src->dtype, &copy, &along, room, error);
         if (status == USM_OK) {
             status = usm_copy_submit(queue, &along, src, NULL, error);
             from = copy.view;
         }
     }
     if (status == USM_OK && !plan.together) {
-        status =
-            usm_axes_scratch(queue, dst, gone, &plan, dst->dtype, &result, &results, results_room, error);
+        status = usm_axes_scratch(queue, dst, reduced_axes, &plan, dst->dtype, &result, &results,
+                                  results_room, error);
         to = result.view;
     }
     if (status == USM_OK) {

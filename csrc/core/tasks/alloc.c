@@ -47,7 +47,7 @@ static inline __attribute__((always_inline)) void begin(usm_alloc *alloc, usm_pl
     alloc->kind = (uint8_t)kind;
     alloc->place = place;
     alloc->context = usm_context_retain(place->context);
-    alloc->stripe = alloc->context->works_here ? usm_stripe(alloc) : usm_stripe_of_thread();
+    alloc->stripe = alloc->context->runs_on_submitting_thread ? usm_stripe(alloc) : usm_stripe_of_thread();
     alloc->number = 0;
     alloc->inside = usm_event_current_order();
     alloc->tracked = NULL;
@@ -197,7 +197,7 @@ usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size
  * Whether a block may enter the pool while it is lent to the default stream, which always exists and orders
  * the next use. Only memory that the host does not touch before a task does.
  */
-static bool stays_lent(const usm_alloc *alloc)
+static bool may_pool_while_lent(const usm_alloc *alloc)
 {
     return alloc->kind == USM_DEVICE && alloc->size_class != USM_NOT_POOLED &&
            !alloc->place->device->info.host_reads_device && alloc->stream == USM_STREAM_LEGACY &&
@@ -208,9 +208,9 @@ static bool stays_lent(const usm_alloc *alloc)
  * A stream that our memory was lent to may still use it: the allocation then lives until that work has
  * ended. False: it can end now, or is still lent, and waits for the device.
  */
-static bool lives_on(usm_alloc *alloc)
+static bool defer_until_stream_ends(usm_alloc *alloc)
 {
-    if (stays_lent(alloc)) {
+    if (may_pool_while_lent(alloc)) {
         return false;
     }
     usm_refcount_init(&alloc->refs, 1);
@@ -223,7 +223,7 @@ static bool must_wait(const usm_alloc *alloc)
 {
     return (atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_relaxed) & USM_ALLOC_UNORDERED) !=
                0 &&
-           !stays_lent(alloc);
+           !may_pool_while_lent(alloc);
 }
 
 static void end_deferred(usm_deferred *node)
@@ -259,7 +259,7 @@ void usm_alloc_destroy(usm_alloc *alloc)
     usm_context *context = alloc->context;
     if (USM_UNLIKELY(usm_alloc_is_busy(alloc))) {
         bool foreign = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) != 0;
-        if (foreign ? usm_reclaim_owner_later(alloc) : lives_on(alloc)) {
+        if (foreign ? usm_reclaim_owner_later(alloc) : defer_until_stream_ends(alloc)) {
             return;
         }
     }
@@ -278,7 +278,7 @@ void usm_alloc_destroy(usm_alloc *alloc)
         if ((flags & USM_ALLOC_SHARED) != 0 && alloc->deleter != NULL && usm_reclaim_later(alloc)) {
             return;
         }
-        usm_context_memory_departs(context);
+        usm_context_advance_free_generation(context);
         if (alloc->deleter != NULL) {
             alloc->deleter(alloc->owner);
         }

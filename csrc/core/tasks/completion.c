@@ -69,9 +69,9 @@ static void finish_alone(usm_event *event)
     finish(event, NULL);
 }
 
-void usm_event_end_early(usm_event *event)
+void usm_event_end_sent_ahead(usm_event *event)
 {
-    if (atomic_fetch_add_explicit(&event->ends, 1, memory_order_acq_rel) == 1) {
+    if (atomic_fetch_add_explicit(&event->ends_reached, 1, memory_order_acq_rel) == 1) {
         finish_alone(event);
     }
 }
@@ -88,8 +88,8 @@ static void end_all(usm_event *event)
             usm_events_forget(&ended);
         }
         /* Tasks of other queues that it waited for have ended too, but may not have been ended here. */
-        if (event->lateness == USM_EARLY) {
-            usm_event_end_early(event);
+        if (event->delivery == USM_SENT_AHEAD) {
+            usm_event_end_sent_ahead(event);
         } else if (usm_event_arm(event, finish_alone)) {
             finish(event, &ended);
         }
@@ -127,7 +127,7 @@ usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*h
     if (unended == 0) {
         uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
         atomic_store_explicit(&queue->watch.polled, submitted, memory_order_relaxed);
-        atomic_store_explicit(&queue->watch.hurried, false, memory_order_relaxed);
+        atomic_store_explicit(&queue->watch.has_sleeper, false, memory_order_relaxed);
     }
     usm_lock_give(&queue->lock);
     end_all(claimed);
@@ -157,7 +157,7 @@ void usm_completion_run(usm_work *work)
 }
 
 /* From now on the watching thread polls the queue, which may be on its list already. Queue lock held. */
-static void put_on_list(usm_queue *queue)
+static void watch_list_add(usm_queue *queue)
 {
     usm_mutex_lock(&thread.lock);
     if (!queue->watch.listed) {
@@ -174,9 +174,9 @@ static void put_on_list(usm_queue *queue)
 }
 
 /* A thread waits for a task of the queue: polls it often, and soon. Any lock but a leaf. */
-static void hurry(usm_queue *queue)
+static void wake_watcher(usm_queue *queue)
 {
-    bool known = atomic_exchange(&queue->watch.hurried, true);
+    bool known = atomic_exchange(&queue->watch.has_sleeper, true);
     if (!known || atomic_load_explicit(&pause_ns, memory_order_relaxed) > LATE_NS) {
         usm_mutex_lock(&thread.lock);
         signal_thread();
@@ -191,27 +191,27 @@ void usm_completion_watch(usm_event *event)
     atomic_store_explicit(&queue->watch.submitted, submitted + 1, memory_order_relaxed);
     atomic_store_explicit(&event->in_driver, true, memory_order_release);
     if (!queue->watch.listed || USM_UNLIKELY(!atomic_load_explicit(&thread.runs, memory_order_relaxed))) {
-        put_on_list(queue);
+        watch_list_add(queue);
     }
-    if (event->lateness != USM_PROMPT) { /* a thread may have begun to wait before the driver had the task */
+    if (event->delivery != USM_DIRECT) { /* a thread may have begun to wait before the driver had the task */
         atomic_thread_fence(memory_order_seq_cst);
         if (atomic_load(&event->watched)) {
-            hurry(queue);
+            wake_watcher(queue);
         }
     }
 }
 
-void usm_completion_hurry(usm_event *event)
+void usm_completion_poll_often(usm_event *event)
 {
     const usm_backend *backend = event->queue->backend;
     if (!usm_event_in_driver(event)) {
         return; /* the thread that runs the task ends it; usm_completion_watch wakes the watching thread for a
-                   late one */
+                   deferred one */
     }
     if (backend->event_watch != NULL) {
         USM_CALL(backend, event_watch)(event);
     }
-    hurry(event->queue);
+    wake_watcher(event->queue);
 }
 
 void usm_completion_reap(usm_queue *queue)
@@ -260,17 +260,17 @@ static bool is_being_filled(usm_queue *queue, uint64_t submitted)
 static bool look_after(usm_queue *queue)
 {
     uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
-    bool hurried = atomic_exchange(&queue->watch.hurried, false);
-    if (!hurried && is_being_filled(queue, submitted)) {
+    bool has_sleeper = atomic_exchange(&queue->watch.has_sleeper, false);
+    if (!has_sleeper && is_being_filled(queue, submitted)) {
         queue->watch.idle_ticks = 0;
         return false;
     }
     if (USM_CALL(queue->backend, queue_poll)(queue)) {
         queue->watch.idle_ticks = 0;
-        if (hurried) {
-            atomic_store(&queue->watch.hurried, true);
+        if (has_sleeper) {
+            atomic_store(&queue->watch.has_sleeper, true);
         }
-        return hurried;
+        return has_sleeper;
     }
     if (++queue->watch.idle_ticks > IDLE_TICKS) {
         usm_lock_take(&queue->lock);

@@ -34,7 +34,7 @@ bool usm_completion_stop(void);
  */
 void usm_completion_watch(usm_event *event);
 /* A thread sleeps until the task ends: its queue is polled more often. Any lock but a leaf. */
-void usm_completion_hurry(usm_event *event);
+void usm_completion_poll_often(usm_event *event);
 /* What a poll of a queue found. */
 typedef struct usm_polled {
     unsigned ended; /* tasks that were ended */
@@ -85,13 +85,13 @@ typedef struct usm_later {
  */
 usm_status usm_later_keep(usm_event *event, const usm_command *command, usm_error *error);
 /*
- * For queue_submit, of a link that has ended: the task may inherit its failure, which only a late one is
+ * For queue_submit, of a link that has ended: the task may inherit its failure, which only a deferred one is
  * looked at for. Queue lock held.
  */
 static inline bool usm_later_inherits(const usm_event *event, const usm_link *link)
 {
     return usm_event_get_state(link->event) == USM_EVENT_ERROR && link->data &&
-           event->lateness != USM_FOLLOWED;
+           event->delivery != USM_UNBLOCKED;
 }
 
 /*

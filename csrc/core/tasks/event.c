@@ -292,7 +292,7 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
     }
     usm_mutex_unlock(&leaf->mutex);
     if (taken) {
-        usm_completion_hurry(event);
+        usm_completion_poll_often(event);
     }
     return taken;
 }
@@ -509,7 +509,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     watch(event);
     event->sleepers++;
     usm_mutex_unlock(&leaf->mutex);
-    usm_completion_hurry(event);
+    usm_completion_poll_often(event);
     usm_mutex_lock(&leaf->mutex);
     while (!usm_event_ended(event)) {
         int64_t now = poll != NULL || deadline_ns != INT64_MAX ? usm_clock_ns() : 0;

@@ -23,12 +23,12 @@ typedef enum usm_event_state {
 } usm_event_state;
 
 /* Whether the driver gets a task in its submission (late.c). */
-typedef enum usm_lateness {
-    USM_PROMPT,   /* it does, or a thread of the host runs the task */
-    USM_LATE,     /* the task waits here for its links; its command is kept */
-    USM_EARLY,    /* it was late; the driver got it before its links ended, behind one that it waits for */
-    USM_FOLLOWED, /* it was late, and all its links have ended */
-} usm_lateness;
+typedef enum usm_delivery {
+    USM_DIRECT,     /* it does, or a thread of the host runs the task */
+    USM_DEFERRED,   /* the task waits here for its links; its command is kept */
+    USM_SENT_AHEAD, /* it was deferred; the driver got it before its links ended, after one of them */
+    USM_UNBLOCKED,  /* it was deferred, and all its links have ended */
+} usm_delivery;
 
 /* How a task touches an allocation. Reading what a failed task should have written is refused. */
 typedef enum usm_access_mode { USM_READ = 1, USM_WRITE = 2, USM_READ_WRITE = 3 } usm_access_mode;
@@ -67,14 +67,14 @@ typedef struct usm_link {
 typedef struct usm_event {
     usm_refcount refs;
     _Atomic uint8_t state;
-    _Atomic bool held;      /* a Python object stands for it, whose user may ask when it ended */
-    _Atomic bool in_driver; /* set by usm_completion_watch, for the rest of its life */
-    bool profiled;          /* the times below are filled as they come */
-    bool refused;         /* the backend refused it: it fails no other task, since the caller got the error */
-    bool internal;        /* as in usm_submission */
-    bool claimed;         /* queue lock: the driver has ended it, and a thread is ending it here */
-    uint8_t lateness;     /* queue lock: usm_lateness */
-    _Atomic uint8_t ends; /* of an early one: its links and the driver, which both must have ended it */
+    _Atomic bool has_python_object; /* a Python object stands for it, whose user may ask when it ended */
+    _Atomic bool in_driver;         /* set by usm_completion_watch, for the rest of its life */
+    bool profiled;                  /* the times below are filled as they come */
+    bool refused;     /* the backend refused it: it fails no other task, since the caller got the error */
+    bool internal;    /* as in usm_submission */
+    bool claimed;     /* queue lock: the driver has ended it, and a thread is ending it here */
+    uint8_t delivery; /* queue lock: usm_delivery */
+    _Atomic uint8_t ends_reached; /* if SENT_AHEAD: its links and the driver, which both must have ended it */
     /*
      * The order of submission in the process, above that of every dependency. 0: the task was done at once
      * and not traced.
@@ -223,10 +223,10 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter);
 typedef bool (*usm_wait_poll)(void *argument);
 
 /*
- * For late.c and completion.c: one of the two that an early task needs, its links or the driver, has ended;
- * the second call ends the task. No lock.
+ * For late.c and completion.c: one of the two that a task sent ahead needs, its links or the driver, has
+ * ended; the second call ends the task. No lock.
  */
-void usm_event_end_early(usm_event *event);
+void usm_event_end_sent_ahead(usm_event *event);
 
 /*
  * Blocks until the event has ended or the deadline (usm_clock_ns; INT64_MAX: none) has passed. No lock, no

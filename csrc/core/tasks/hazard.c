@@ -62,8 +62,9 @@ uint64_t usm_hazard_mask(const usm_access *accesses, size_t n)
 usm_failure *usm_hazard_failure(usm_alloc *alloc)
 {
     usm_failure *failure = atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed);
-    bool told = failure != NULL && atomic_load_explicit(&failure->delivered, memory_order_acquire);
-    return told || alloc->hazards.writer != NULL ? NULL : failure;
+    bool already_reported =
+        failure != NULL && atomic_load_explicit(&failure->delivered, memory_order_acquire);
+    return already_reported || alloc->hazards.writer != NULL ? NULL : failure;
 }
 
 usm_status usm_hazard_collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits,

@@ -97,25 +97,25 @@ usm_status usm_later_run_on_host(usm_event *event, const usm_command *command,
 }
 
 /*
- * The driver has the task: late ones behind it that wait for nothing else outside of the driver need not wait
- * for its end. Queue lock held.
+ * The driver has the task: deferred ones behind it that wait for nothing else outside of the driver need not
+ * wait for its end. Queue lock held.
  */
 static void submit_followers(usm_event *event)
 {
     usm_queue *queue = event->queue;
     for (usm_event *next = event->following; next != NULL; next = next->following) {
         usm_error error;
-        if (next->lateness != USM_LATE || is_skipped(next)) {
+        if (next->delivery != USM_DEFERRED || is_skipped(next)) {
             continue;
         }
         error.failure = NULL;
-        next->lateness = USM_EARLY;
+        next->delivery = USM_SENT_AHEAD;
         usm_status status =
             USM_CALL(queue->backend, queue_submit)(queue, next, &later_of(next)->command, &error);
         if (status == USM_OK) {
             continue;
         }
-        next->lateness = USM_LATE; /* it is tried again when its links have ended */
+        next->delivery = USM_DEFERRED; /* it is tried again when its links have ended */
         if (status != USM_LATER) {
             usm_error_clear(&error);
         }
@@ -126,25 +126,25 @@ static void submit_followers(usm_event *event)
 }
 
 /* All links have ended. No lock held. */
-static void late_ready(usm_event *event)
+static void links_ended(usm_event *event)
 {
     usm_queue *queue = usm_queue_retain(event->queue); /* once the driver has it, the event may go */
     usm_status status = USM_OK;
     usm_error error;
     error.failure = NULL;
     usm_lock_take(&queue->lock);
-    bool early = event->lateness == USM_EARLY;
-    bool runs = !early && !is_skipped(event);
+    bool sent_ahead = event->delivery == USM_SENT_AHEAD;
+    bool runs = !sent_ahead && !is_skipped(event);
     if (runs) {
-        event->lateness = USM_FOLLOWED;
+        event->delivery = USM_UNBLOCKED;
         status = USM_CALL(queue->backend, queue_submit)(queue, event, &later_of(event)->command, &error);
     }
     if (runs && status == USM_OK) {
         submit_followers(event);
     }
     usm_lock_give(&queue->lock);
-    if (early) {
-        usm_event_end_early(event);
+    if (sent_ahead) {
+        usm_event_end_sent_ahead(event);
     } else if (!runs || status != USM_OK) {
         usm_event_finish(event, status == USM_OK ? NULL : usm_failure_take(&error));
     }
@@ -158,12 +158,12 @@ static usm_status postpone(usm_queue *queue, usm_event *event, const usm_command
     if (status != USM_OK) {
         return status;
     }
-    event->lateness = USM_LATE;
-    if (!usm_event_arm(event, late_ready)) {
+    event->delivery = USM_DEFERRED;
+    if (!usm_event_arm(event, links_ended)) {
         return USM_OK;
     }
     /* All of it has ended meanwhile. */
-    event->lateness = USM_FOLLOWED;
+    event->delivery = USM_UNBLOCKED;
     if (!is_skipped(event)) {
         return USM_CALL(queue->backend, queue_submit)(queue, event, &later_of(event)->command, error);
     }

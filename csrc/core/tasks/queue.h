@@ -40,7 +40,7 @@ typedef struct usm_queue {
     /* State of the watching thread, for a queue with work in a driver (completion.c). */
     struct {
         bool listed;                /* queue lock: the thread looks after the queue */
-        _Atomic bool hurried;       /* a thread sleeps until a task ends */
+        _Atomic bool has_sleeper;   /* a thread sleeps until a task ends */
         _Atomic uint64_t submitted; /* tasks that the driver got; written with the queue's lock */
         _Atomic uint64_t polled;    /* `submitted` at the last poll by a thread that submits */
         /*
@@ -114,8 +114,9 @@ typedef struct usm_submission {
      * because a dependency failed, a wait for this queue does not raise that failure.
      */
     bool internal;
-    const usm_command *asked; /* what the command, a launch, is there for, which traces tell of; or NULL */
-    const char *name;         /* for traces, where the command has none; borrowed for the call; NULL: none */
+    const usm_command
+        *original_command; /* what the command, a launch, is there for, which traces tell of; or NULL */
+    const char *name;      /* for traces, where the command has none; borrowed for the call; NULL: none */
 } usm_submission;
 
 /*

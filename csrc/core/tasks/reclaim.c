@@ -29,7 +29,7 @@ void usm_reclaim_block(usm_alloc *alloc)
 {
     usm_place *place = alloc->place;
     const usm_backend *backend = place->context->backend;
-    usm_context_memory_departs(place->context);
+    usm_context_advance_free_generation(place->context);
     usm_blocks_remove(alloc);
     USM_CALL_IF(free_waits(alloc), backend, memory_free)
     (place->context, place->device, alloc->kind, alloc->pointer, alloc->size);
@@ -100,7 +100,7 @@ static bool give_back(usm_reclaimable *item, bool waits)
         return false;
     }
     if (is_shared(alloc)) {
-        usm_context_memory_departs(context);
+        usm_context_advance_free_generation(context);
         alloc->deleter(alloc->owner);
         free_record(alloc);
         usm_context_release(context);

@@ -156,7 +156,7 @@ static void refuse(usm_event *event, const usm_error *error)
  */
 bool usm_queue_may_begin_now(usm_queue *queue)
 {
-    return queue->context->works_here && !queue->profiling && USM_LIKELY(!usm_trace_is_on()) &&
+    return queue->context->runs_on_submitting_thread && !queue->profiling && USM_LIKELY(!usm_trace_is_on()) &&
            atomic_load_explicit(&queue->last, memory_order_acquire) == NULL;
 }
 
@@ -322,7 +322,7 @@ static void record(attempt *attempt)
     attempt->outcome = RECORDED;
     event->order = USM_UNLIKELY(attempt->traced) ? observe(attempt) : usm_event_next_order();
     event->submit_ns = attempt->submit_ns;
-    atomic_store_explicit(&event->held, attempt->wanted, memory_order_relaxed);
+    atomic_store_explicit(&event->has_python_object, attempt->wanted, memory_order_relaxed);
     if (attempt->cause != NULL) {
         /* It ends in its turn, without having run: later work waits for it alone. */
         atomic_store_explicit(&event->cause, usm_failure_retain(attempt->cause), memory_order_relaxed);

@@ -7,7 +7,7 @@
 /* A thread without work for this time ends; the next task starts another. */
 #define IDLE_NS INT64_C(5000000000)
 /* How long a thread polls for the next task before it sleeps: about the cost of a wake-up. */
-#define LINGER_NS 20000
+#define SPIN_NS 20000
 #define LOOKS 32 /* polls from one reading of the clock to the next */
 
 static _Thread_local struct {
@@ -16,11 +16,11 @@ static _Thread_local struct {
 } here;
 
 /* Lock held at entry and exit. */
-static void rest(usm_worker *worker)
+static void on_idle(usm_worker *worker)
 {
-    if (worker->rest != NULL) {
+    if (worker->on_idle != NULL) {
         usm_mutex_unlock(&worker->lock);
-        worker->rest(worker);
+        worker->on_idle(worker);
         usm_mutex_lock(&worker->lock);
     }
 }
@@ -29,11 +29,11 @@ static void rest(usm_worker *worker)
  * Polls for the next task, so that a thread which submits one short task after the other need not wake this
  * one. One thread of a worker at a time. Lock held at entry and exit.
  */
-static void linger(usm_worker *worker)
+static void spin(usm_worker *worker)
 {
-    worker->lingers = true;
+    worker->is_spinning = true;
     usm_mutex_unlock(&worker->lock);
-    int64_t until = usm_clock_ns() + LINGER_NS;
+    int64_t until = usm_clock_ns() + SPIN_NS;
     do {
         for (int i = 0; i < LOOKS && atomic_load_explicit(&worker->n_ready, memory_order_relaxed) == 0; i++) {
             usm_pause();
@@ -44,7 +44,7 @@ static void linger(usm_worker *worker)
         sched_yield(); /* the submitting thread may need this processor */
     } while (usm_clock_ns() < until);
     usm_mutex_lock(&worker->lock);
-    worker->lingers = false;
+    worker->is_spinning = false;
 }
 
 /* The first ready task; there is one. Lock held. */
@@ -72,10 +72,10 @@ static usm_work *next_work(usm_worker *worker)
 {
     int64_t deadline = 0; /* the clock is asked only where there is something to wait for */
     if (worker->first == NULL) {
-        rest(worker);
+        on_idle(worker);
     }
-    if (worker->first == NULL && !worker->lingers && !worker->stopping) {
-        linger(worker);
+    if (worker->first == NULL && !worker->is_spinning && !worker->stopping) {
+        spin(worker);
     }
     while (worker->first == NULL) {
         if (worker->stopping && worker->tasks == 0) {
@@ -125,7 +125,7 @@ static void *live(void *argument)
         worker->idle++;
         count_ended(worker);
         if (is_extra(worker)) {
-            rest(worker);
+            on_idle(worker);
             if (is_extra(worker)) { /* still: another may have gone meanwhile */
                 break;
             }
@@ -151,9 +151,9 @@ static bool add_thread(usm_worker *worker)
 }
 
 void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self),
-                     void (*rest)(usm_worker *self))
+                     void (*on_idle)(usm_worker *self))
 {
-    *worker = (usm_worker){.max_threads = max_threads, .begin = begin, .rest = rest};
+    *worker = (usm_worker){.max_threads = max_threads, .begin = begin, .on_idle = on_idle};
     usm_mutex_init(&worker->lock);
     usm_cond_init(&worker->changed);
 }
@@ -201,7 +201,7 @@ usm_work *usm_worker_take(usm_worker *worker, bool awake_too,
         return NULL;
     }
     usm_mutex_lock(&worker->lock);
-    bool ours = worker->first != NULL && (awake_too || !worker->lingers);
+    bool ours = worker->first != NULL && (awake_too || !worker->is_spinning);
     usm_work *work = ours && fits(worker->first, argument) ? pop(worker) : NULL;
     usm_mutex_unlock(&worker->lock);
     return work;
@@ -249,7 +249,7 @@ void usm_worker_fork(usm_worker *worker, usm_fork_phase phase)
     if (phase == USM_FORK_CHILD) { /* its threads are in the parent, but for one that forks inside a task */
         worker->first = worker->last = NULL;
         worker->n_ready = worker->idle = 0;
-        worker->lingers = false;
+        worker->is_spinning = false;
         worker->tasks = worker->threads = here.worker == worker;
         worker->blocked = worker->threads > 0 && here.waits > 0;
         usm_cond_init(&worker->changed);

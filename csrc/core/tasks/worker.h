@@ -32,19 +32,19 @@ typedef struct usm_worker {
     unsigned threads, max_threads;
     unsigned idle;    /* threads that run no task, those that are just starting too */
     unsigned blocked; /* threads whose tasks are stuck in waits; they do not count against max_threads */
-    bool lingers;     /* a thread looks for tasks, and needs no signal */
+    bool is_spinning; /* a thread looks for tasks, and needs no signal */
     bool stopping;
     void (*begin)(struct usm_worker *self);
-    void (*rest)(struct usm_worker *self);
+    void (*on_idle)(struct usm_worker *self);
 } usm_worker;
 
 /*
  * No thread is started yet. Of the hooks, which may be NULL, `begin` is called on each new thread before its
- * first task, also when the worker was dropped in between; `rest` on a thread that has no more tasks for now,
- * with no lock held.
+ * first task, also when the worker was dropped in between; `on_idle` on a thread that has no more tasks for
+ * now, with no lock held.
  */
 void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self),
-                     void (*rest)(usm_worker *self));
+                     void (*on_idle)(usm_worker *self));
 
 /* The same without hooks, in a block of its own; usm_worker_drop frees it. NULL: memory ran out. */
 USM_GIVES usm_worker *usm_worker_new(unsigned max_threads);

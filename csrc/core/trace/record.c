@@ -83,7 +83,7 @@ static uint64_t amount_of(const usm_command *command)
 /* As it was asked for, whatever carries it out. */
 static const usm_command *command_of(const usm_submission *submission)
 {
-    return submission->asked != NULL ? submission->asked : submission->command;
+    return submission->original_command != NULL ? submission->original_command : submission->command;
 }
 
 const char *usm_record_name_of(const usm_submission *submission)

@@ -216,8 +216,7 @@ static PyObject *items_of(PyObject *object)
     Py_ssize_t length = PySequence_Size(object);
     PyObject *items = length < 0 ? NULL : usmpy_tuple_of(object, "obj", length);
     if (items == NULL && !PyErr_Occurred()) {
-        PyErr_SetString(PyExc_TypeError,
-                        "obj has a sequence that is not iterable; iterable ones are allowed");
+        PyErr_SetString(PyExc_TypeError, "obj contains a sequence that cannot be iterated");
     }
     return items;
 }
@@ -367,7 +366,7 @@ static Py_ssize_t write_numbers(usmpy_state *state, const usmpy_nested *nested, 
     for (; i < nested->n && !usmpy_is_array(state, nested->leaves[i].value); i++) {
         PyObject *number = nested->leaves[i].value;
         if (usmpy_scalar_to_element(state, number, dtype, element) < 0) {
-            bool is_large = usm_dtype_table[dtype].kind < USM_KIND_FLOAT && dtype != USM_BOOL &&
+            bool is_large = usm_dtype_table[dtype].kind < USM_DTYPE_KIND_FLOAT && dtype != USM_BOOL &&
                             nested->n > 1 && PyErr_ExceptionMatches(PyExc_OverflowError);
             return is_large ? refuse_number(state, nested, number, dtype) : -1;
         }

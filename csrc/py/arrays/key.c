@@ -123,7 +123,8 @@ static int integer_value(usmpy_state *state, PyObject *key, PyObject **index)
         return PyErr_Occurred() ? -1 : 0;
     }
     usm_dtype_kind kind = usm_dtype_table[((usmpy_array *)array)->dtype].kind;
-    bool is_integer = ((usmpy_array *)array)->ndim == 0 && (kind == USM_KIND_INT || kind == USM_KIND_UINT);
+    bool is_integer =
+        ((usmpy_array *)array)->ndim == 0 && (kind == USM_DTYPE_KIND_INT || kind == USM_DTYPE_KIND_UINT);
     *index = is_integer ? PyNumber_Index(array) : NULL;
     Py_DECREF(array);
     return *index != NULL ? 1 : is_integer ? -1 : 0;
@@ -236,7 +237,7 @@ static int check_array(const cut *cut, usmpy_array *index, int axes)
 {
     usmpy_array *array = cut->array;
     usm_dtype_kind kind = usm_dtype_table[index->dtype].kind;
-    if (kind > USM_KIND_UINT) {
+    if (kind > USM_DTYPE_KIND_UINT) {
         PyErr_Format(PyExc_IndexError, "an index array has dtype %s; integers and bool are allowed",
                      usm_dtype_table[index->dtype].name);
         return -1;
@@ -247,7 +248,7 @@ static int check_array(const cut *cut, usmpy_array *index, int axes)
         usmpy_raise_placement(array->state, "x[index]", arguments, names, 2);
         return -1;
     }
-    for (int i = 0; kind == USM_KIND_BOOL && i < axes; i++) {
+    for (int i = 0; kind == USM_DTYPE_KIND_BOOL && i < axes; i++) {
         /* The axis' length, or 0: then nothing is true (array API standard, boolean array indexing). */
         if (usmpy_shape(index)[i] != usmpy_shape(array)[cut->axis + i] && usmpy_shape(index)[i] != 0) {
             char mask[200], own[200];

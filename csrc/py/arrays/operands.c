@@ -432,7 +432,7 @@ PyObject *usmpy_elementwise_call(usmpy_state *state, const char *function, PyObj
         return NULL;
     }
     if (row->ordered && operands.dtype != USM_NO_DTYPE &&
-        usm_dtype_table[operands.dtype].kind == USM_KIND_COMPLEX) {
+        usm_dtype_table[operands.dtype].kind == USM_DTYPE_KIND_COMPLEX) {
         PyErr_Format(PyExc_TypeError,
                      "%s(): the common type of x1 and x2 is %s, and complex numbers have no order", function,
                      usm_dtype_table[operands.dtype].name);

@@ -8,10 +8,10 @@
 
 usm_dtype_kind usmpy_kind_of_number(PyObject *number)
 {
-    return PyBool_Check(number)    ? USM_KIND_BOOL
-           : PyLong_Check(number)  ? USM_KIND_INT
-           : PyFloat_Check(number) ? USM_KIND_FLOAT
-                                   : USM_KIND_COMPLEX;
+    return PyBool_Check(number)    ? USM_DTYPE_KIND_BOOL
+           : PyLong_Check(number)  ? USM_DTYPE_KIND_INT
+           : PyFloat_Check(number) ? USM_DTYPE_KIND_FLOAT
+                                   : USM_DTYPE_KIND_COMPLEX;
 }
 
 usm_dtype usmpy_default_float(const usm_device *device)
@@ -46,7 +46,7 @@ static const char *name_wider(PyObject *scalar, bool is_signed)
     is_signed = overflow == 0 && (is_signed || value < 0);
     for (const usm_dtype_info *info = &usm_dtype_table[USM_INT8]; info <= &usm_dtype_table[USM_UINT64];
          info++) {
-        if ((info->kind == USM_KIND_INT) == is_signed &&
+        if ((info->kind == USM_DTYPE_KIND_INT) == is_signed &&
             size <= UINT64_MAX >> (64 - info->bits + is_signed)) {
             return info->name;
         }
@@ -58,11 +58,11 @@ static const char *name_wider(PyObject *scalar, bool is_signed)
 static int refuse_size(PyObject *scalar, usm_dtype dtype)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
-    bool is_signed = info->kind == USM_KIND_INT;
+    bool is_signed = info->kind == USM_DTYPE_KIND_INT;
     PyObject *text = PyObject_Str(scalar);
     PyErr_Clear();
     const char *wider = name_wider(scalar, is_signed);
-    if (info->kind >= USM_KIND_FLOAT) {
+    if (info->kind >= USM_DTYPE_KIND_FLOAT) {
         PyErr_Format(PyExc_OverflowError, "an integer does not fit into dtype %s", info->name);
     } else {
         uint64_t most = UINT64_MAX >> (64 - info->bits + is_signed);
@@ -82,7 +82,7 @@ static int integer_to_element(PyObject *scalar, usm_dtype dtype, void *element)
     const usm_dtype_info *info = &usm_dtype_table[dtype];
     int overflow = 0;
     bool fits;
-    if (info->kind == USM_KIND_UINT) {
+    if (info->kind == USM_DTYPE_KIND_UINT) {
         unsigned long long value = PyLong_AsUnsignedLongLong(scalar);
         fits = !(value == (unsigned long long)-1 && PyErr_Occurred()) &&
                (info->bits == 64 || value >> info->bits == 0);
@@ -134,10 +134,10 @@ int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtyp
         return 0;
     }
     if (PyLong_Check(scalar)) {
-        if (info->kind == USM_KIND_INT || info->kind == USM_KIND_UINT) {
+        if (info->kind == USM_DTYPE_KIND_INT || info->kind == USM_DTYPE_KIND_UINT) {
             return integer_to_element(scalar, dtype, element);
         }
-        if (info->kind == USM_KIND_BOOL) {
+        if (info->kind == USM_DTYPE_KIND_BOOL) {
             return bit_to_element(scalar, element);
         }
         double value = PyLong_AsDouble(scalar);
@@ -148,14 +148,14 @@ int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtyp
         return 0;
     }
     if (PyFloat_Check(scalar)) {
-        if (info->kind < USM_KIND_FLOAT) {
+        if (info->kind < USM_DTYPE_KIND_FLOAT) {
             return refuse_scalar(scalar, dtype);
         }
         usm_number_store(dtype, PyFloat_AS_DOUBLE(scalar), 0, element);
         return 0;
     }
     if (PyComplex_Check(scalar)) {
-        if (info->kind < USM_KIND_COMPLEX) {
+        if (info->kind < USM_DTYPE_KIND_COMPLEX) {
             return refuse_scalar(scalar, dtype);
         }
         Py_complex value = PyComplex_AsCComplex(scalar);
@@ -174,16 +174,16 @@ PyObject *usmpy_element_to_scalar(usmpy_state *state, usm_dtype dtype, const voi
     if (dtype >= USM_COMPUTED_DTYPES) {
         return PyErr_Format(PyExc_TypeError, "an element of dtype %s has no Python number", info->name);
     }
-    if (info->kind == USM_KIND_INT) {
+    if (info->kind == USM_DTYPE_KIND_INT) {
         return PyLong_FromLongLong(usm_number_load_int(dtype, element));
     }
-    if (info->kind == USM_KIND_UINT) {
+    if (info->kind == USM_DTYPE_KIND_UINT) {
         return PyLong_FromUnsignedLongLong((uint64_t)usm_number_load_int(dtype, element));
     }
     double re, im;
     usm_number_load(dtype, element, &re, &im);
-    if (info->kind == USM_KIND_BOOL) {
+    if (info->kind == USM_DTYPE_KIND_BOOL) {
         return PyBool_FromLong(re != 0);
     }
-    return info->kind == USM_KIND_COMPLEX ? PyComplex_FromDoubles(re, im) : PyFloat_FromDouble(re);
+    return info->kind == USM_DTYPE_KIND_COMPLEX ? PyComplex_FromDoubles(re, im) : PyFloat_FromDouble(re);
 }

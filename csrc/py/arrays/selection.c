@@ -240,7 +240,7 @@ static int take_rows(usmpy_state *state, usmpy_array *array, PyObject *key, PyOb
     }
     usmpy_array *index = (usmpy_array *)key;
     usm_dtype_kind kind = usm_dtype_table[index->dtype].kind;
-    if ((kind != USM_KIND_INT && kind != USM_KIND_UINT) ||
+    if ((kind != USM_DTYPE_KIND_INT && kind != USM_DTYPE_KIND_UINT) ||
         usmpy_queue_of(index->queue) != usmpy_queue_of(array->queue)) {
         return 0;
     }

@@ -167,7 +167,8 @@ int usmpy_check_cast(usm_dtype from, usm_dtype to)
                      usm_dtype_table[from].name, usm_dtype_table[to].name);
         return -1;
     }
-    if (usm_dtype_table[from].kind == USM_KIND_COMPLEX && usm_dtype_table[to].kind != USM_KIND_COMPLEX) {
+    if (usm_dtype_table[from].kind == USM_DTYPE_KIND_COMPLEX &&
+        usm_dtype_table[to].kind != USM_DTYPE_KIND_COMPLEX) {
         PyErr_Format(PyExc_TypeError,
                      "dtype %s cannot be cast to %s: the imaginary part would be lost (array API standard, "
                      "astype); take x.real first",

@@ -333,7 +333,7 @@ PyObject *usmpy_array_float(PyObject *self)
 PyObject *usmpy_array_index(PyObject *self)
 {
     usm_dtype_kind kind = usm_dtype_table[((usmpy_array *)self)->dtype].kind;
-    if (kind != USM_KIND_INT && kind != USM_KIND_UINT) {
+    if (kind != USM_DTYPE_KIND_INT && kind != USM_DTYPE_KIND_UINT) {
         return PyErr_Format(PyExc_TypeError, "only an integer array can be an index; this one has dtype %s",
                             usm_dtype_table[((usmpy_array *)self)->dtype].name);
     }

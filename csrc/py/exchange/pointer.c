@@ -75,7 +75,7 @@ static usm_status span(const usmpy_claim *claim, int64_t *low, int64_t *high, us
         return usm_error_set(error, claim->refusal,
                              "shape and strides, beginning at %p, reach beyond any address", claim->address);
     }
-    int alignment = info->kind == USM_KIND_COMPLEX ? info->itemsize / 2 : info->itemsize;
+    int alignment = info->kind == USM_DTYPE_KIND_COMPLEX ? info->itemsize / 2 : info->itemsize;
     if (size > 0 && (uintptr_t)claim->address % (unsigned)alignment != 0) {
         return usm_error_set(error, claim->refusal,
                              "address %p is not aligned to the %d bytes that an element of %s needs",
@@ -180,7 +180,7 @@ static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_pl
             "in that context (Context.from_native)",
             claim->address);
     }
-    if (claim->usm && !info.asked) {
+    if (claim->usm && !info.driver_answered) {
         claim->kind = queue->device->info.has_usm_shared ? USM_SHARED : USM_DEVICE;
     }
     if (claim->kind < 0) {

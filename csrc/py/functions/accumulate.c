@@ -15,7 +15,9 @@
 static usm_dtype wide_integer(usm_dtype dtype)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
-    return info->kind == USM_KIND_UINT ? USM_UINT64 : info->kind <= USM_KIND_INT ? USM_INT64 : dtype;
+    return info->kind == USM_DTYPE_KIND_UINT  ? USM_UINT64
+           : info->kind <= USM_DTYPE_KIND_INT ? USM_INT64
+                                              : dtype;
 }
 
 /* dtype= of sums and products; USM_NO_DTYPE with TypeError. */
@@ -33,7 +35,8 @@ static usm_dtype sum_type(usmpy_state *state, const usmpy_array *x, PyObject *dt
                      usm_dtype_table[own].name);
         return USM_NO_DTYPE;
     }
-    if (usm_dtype_table[x->dtype].kind == USM_KIND_COMPLEX && usm_dtype_table[own].kind != USM_KIND_COMPLEX) {
+    if (usm_dtype_table[x->dtype].kind == USM_DTYPE_KIND_COMPLEX &&
+        usm_dtype_table[own].kind != USM_DTYPE_KIND_COMPLEX) {
         PyErr_Format(PyExc_TypeError,
                      "dtype is %s, and x has complex numbers; complex64 and complex128 are allowed, or the "
                      "function of x.real",
@@ -47,7 +50,7 @@ static usm_dtype sum_type(usmpy_state *state, const usmpy_array *x, PyObject *dt
 static usm_dtype extreme_type(const char *function, const usmpy_array *x)
 {
     const usm_dtype_info *info = &usm_dtype_table[x->dtype];
-    if (info->kind == USM_KIND_COMPLEX || info->kind == USM_KIND_BOOL) {
+    if (info->kind == USM_DTYPE_KIND_COMPLEX || info->kind == USM_DTYPE_KIND_BOOL) {
         PyErr_Format(PyExc_TypeError, "%s(): x has dtype %s; integers and real numbers have an order",
                      function, info->name);
         return USM_NO_DTYPE;
@@ -56,11 +59,11 @@ static usm_dtype extreme_type(const char *function, const usmpy_array *x)
 }
 
 /* No largest element of none: an exception. */
-static int check_elements(const char *function, usmpy_array *x, uint64_t gone)
+static int check_elements(const char *function, usmpy_array *x, uint64_t reduced_axes)
 {
     bool some = true, kept = true;
     for (int i = 0; i < x->ndim; i++) {
-        *((gone >> i & 1) != 0 ? &some : &kept) &= usmpy_shape(x)[i] != 0;
+        *((reduced_axes >> i & 1) != 0 ? &some : &kept) &= usmpy_shape(x)[i] != 0;
     }
     if (!some && kept) {
         char text[200];
@@ -76,39 +79,41 @@ static int check_elements(const char *function, usmpy_array *x, uint64_t gone)
 static PyObject *accumulate(usmpy_state *state, const char *function, PyObject *const *arguments,
                             usm_accumulate_kind kind)
 {
-    bool adds = kind == USM_KIND_SUM || kind == USM_KIND_PROD;
+    bool adds = kind == USM_ACCUMULATE_SUM || kind == USM_ACCUMULATE_PROD;
     int64_t shape[USM_MAX_NDIM];
-    uint64_t gone;
+    uint64_t reduced_axes;
     usmpy_array *x = usmpy_check_array(state, arguments[0], function);
     int keepdims = x == NULL ? -1 : usmpy_bool(arguments[2], 0, function, "keepdims");
     if (keepdims < 0 || usmpy_check_computed(x, function) < 0) {
         return NULL;
     }
     usm_dtype dtype = adds ? sum_type(state, x, arguments[3]) : extreme_type(function, x);
-    int ndim = dtype == USM_NO_DTYPE ? -1 : usmpy_reduced_axes(x, arguments[1], keepdims, &gone, shape);
-    if (ndim < 0 || (!adds && check_elements(function, x, gone) < 0)) {
+    int ndim =
+        dtype == USM_NO_DTYPE ? -1 : usmpy_reduced_axes(x, arguments[1], keepdims, &reduced_axes, shape);
+    if (ndim < 0 || (!adds && check_elements(function, x, reduced_axes) < 0)) {
         return NULL;
     }
     usmpy_array *result = usmpy_array_beside(x, dtype, ndim, shape);
     if (result != NULL) {
         const usm_view dst = usmpy_view(result), src = usmpy_view(x);
         usm_error error;
-        usm_status status = usm_accumulate_submit(usmpy_queue_of(x->queue), kind, &dst, &src, gone, &error);
+        usm_status status =
+            usm_accumulate_submit(usmpy_queue_of(x->queue), kind, &dst, &src, reduced_axes, &error);
         result = usmpy_array_submitted(result, status, &error);
     }
     return (PyObject *)result;
 }
 
-USMPY_FUNCTION_OF(sum, accumulate, USM_KIND_SUM)
-USMPY_FUNCTION_OF(prod, accumulate, USM_KIND_PROD)
-USMPY_FUNCTION_OF(max, accumulate, USM_KIND_MAX)
-USMPY_FUNCTION_OF(min, accumulate, USM_KIND_MIN)
+USMPY_FUNCTION_OF(sum, accumulate, USM_ACCUMULATE_SUM)
+USMPY_FUNCTION_OF(prod, accumulate, USM_ACCUMULATE_PROD)
+USMPY_FUNCTION_OF(max, accumulate, USM_ACCUMULATE_MAX)
+USMPY_FUNCTION_OF(min, accumulate, USM_ACCUMULATE_MIN)
 
 /* arguments: x, axis, keepdims. */
 static PyObject *extreme(usmpy_state *state, const char *function, PyObject *const *arguments, int op)
 {
     int64_t shape[USM_MAX_NDIM];
-    uint64_t gone;
+    uint64_t reduced_axes;
     usmpy_array *x = usmpy_check_array(state, arguments[0], function);
     int keepdims = x == NULL ? -1 : usmpy_bool(arguments[2], 0, function, "keepdims");
     if (keepdims < 0 || usmpy_check_computed(x, function) < 0) {
@@ -120,15 +125,16 @@ static PyObject *extreme(usmpy_state *state, const char *function, PyObject *con
     if (usmpy_given(arguments[1]) && usmpy_parse_axis(arguments[1], x->ndim, "axis") < 0) {
         return NULL;
     }
-    int ndim = usmpy_reduced_axes(x, arguments[1], keepdims, &gone, shape);
-    if (ndim < 0 || check_elements(function, x, gone) < 0) {
+    int ndim = usmpy_reduced_axes(x, arguments[1], keepdims, &reduced_axes, shape);
+    if (ndim < 0 || check_elements(function, x, reduced_axes) < 0) {
         return NULL;
     }
     usmpy_array *result = usmpy_array_beside(x, USM_INT64, ndim, shape);
     if (result != NULL) {
         const usm_view dst = usmpy_view(result), src = usmpy_view(x);
         usm_error error;
-        usm_status status = usm_extreme_submit(usmpy_queue_of(x->queue), op, &dst, &src, gone, &error);
+        usm_status status =
+            usm_extreme_submit(usmpy_queue_of(x->queue), op, &dst, &src, reduced_axes, &error);
         result = usmpy_array_submitted(result, status, &error);
     }
     return (PyObject *)result;

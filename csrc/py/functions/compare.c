@@ -39,7 +39,7 @@ static PyObject *compare_beyond(usmpy_state *state, usm_relation relation, PyObj
     usmpy_operands alone;
     int overflow;
     if (!PyErr_ExceptionMatches(PyExc_OverflowError) || !PyLong_Check(number) ||
-        usm_dtype_table[array->dtype].kind > USM_KIND_UINT) {
+        usm_dtype_table[array->dtype].kind > USM_DTYPE_KIND_UINT) {
         return NULL;
     }
     PyErr_Clear();

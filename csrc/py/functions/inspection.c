@@ -42,7 +42,7 @@ static PyObject *result_type(PyObject *module, PyObject *const *args, Py_ssize_t
     usm_promotion promotion = {0};
     PyObject *number;
     usm_dtype next;
-    usm_dtype_kind kind = USM_KIND_BOOL; /* the highest of the numbers */
+    usm_dtype_kind kind = USM_DTYPE_KIND_BOOL; /* the highest of the numbers */
     bool wide = has_fp64(state, args, nargs);
     for (Py_ssize_t i = 0; i < nargs; i++) {
         int found = to_number(state, args[i], &number);
@@ -88,13 +88,14 @@ static int is_of_kind(usmpy_state *state, usm_dtype dtype, PyObject *kind)
         const char *name;
         unsigned kinds;
     } names[] = {
-        {"bool", 1u << USM_KIND_BOOL},
-        {"signed integer", 1u << USM_KIND_INT},
-        {"unsigned integer", 1u << USM_KIND_UINT},
-        {"integral", 1u << USM_KIND_INT | 1u << USM_KIND_UINT},
-        {"real floating", 1u << USM_KIND_FLOAT},
-        {"complex floating", 1u << USM_KIND_COMPLEX},
-        {"numeric", 1u << USM_KIND_INT | 1u << USM_KIND_UINT | 1u << USM_KIND_FLOAT | 1u << USM_KIND_COMPLEX},
+        {"bool", 1u << USM_DTYPE_KIND_BOOL},
+        {"signed integer", 1u << USM_DTYPE_KIND_INT},
+        {"unsigned integer", 1u << USM_DTYPE_KIND_UINT},
+        {"integral", 1u << USM_DTYPE_KIND_INT | 1u << USM_DTYPE_KIND_UINT},
+        {"real floating", 1u << USM_DTYPE_KIND_FLOAT},
+        {"complex floating", 1u << USM_DTYPE_KIND_COMPLEX},
+        {"numeric", 1u << USM_DTYPE_KIND_INT | 1u << USM_DTYPE_KIND_UINT | 1u << USM_DTYPE_KIND_FLOAT |
+                        1u << USM_DTYPE_KIND_COMPLEX},
     };
     usm_dtype other;
     if (!PyUnicode_Check(kind)) {
@@ -140,14 +141,14 @@ static int parse_limited(usmpy_state *state, PyObject *type, usm_dtype *dtype, b
     if (parse_dtype(state, type, dtype) < 0) {
         return -1;
     }
-    if (usm_dtype_table[*dtype].kind == USM_KIND_COMPLEX) {
+    if (usm_dtype_table[*dtype].kind == USM_DTYPE_KIND_COMPLEX) {
         *dtype = *dtype == USM_COMPLEX128 ? USM_FLOAT64 : *dtype == USM_COMPLEX64 ? USM_FLOAT32 : USM_FLOAT16;
         if (!real) {
             *dtype = USM_BOOL; /* refused below */
         }
     }
     usm_dtype_kind kind = usm_dtype_table[*dtype].kind;
-    if (real ? kind != USM_KIND_FLOAT : kind != USM_KIND_INT && kind != USM_KIND_UINT) {
+    if (real ? kind != USM_DTYPE_KIND_FLOAT : kind != USM_DTYPE_KIND_INT && kind != USM_DTYPE_KIND_UINT) {
         usmpy_error_format(
             PyExc_TypeError, "%s(): type is %.100R; %s is allowed", function, type,
             real ? "a floating-point type, or an array of one" : "an integer type, or an array of one");
@@ -233,7 +234,7 @@ static PyObject *iinfo(PyObject *module, PyObject *type)
         return NULL;
     }
     const usm_dtype_info *info = &usm_dtype_table[dtype];
-    bool negative = info->kind == USM_KIND_INT;
+    bool negative = info->kind == USM_DTYPE_KIND_INT;
     uint64_t most = UINT64_MAX >> (64 - info->bits + negative);
     PyObject *items[] = {
         PyLong_FromLong(info->bits),

@@ -123,7 +123,7 @@ static PyObject *squeeze(usmpy_array *x, PyObject *const *arguments)
 {
     int axes[USM_MAX_NDIM], ndim = 0, n = 0;
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
-    uint64_t gone = 0;
+    uint64_t removed_axes = 0;
     if (usmpy_given(arguments[1])) {
         n = usmpy_parse_axes(arguments[1], x->ndim, axes, "axis");
         if (n < 0) {
@@ -136,10 +136,10 @@ static PyObject *squeeze(usmpy_array *x, PyObject *const *arguments)
                                 "axis %d has length %lld; only axes of length 1 can be squeezed", axes[i],
                                 (long long)usmpy_shape(x)[axes[i]]);
         }
-        gone |= UINT64_C(1) << axes[i];
+        removed_axes |= UINT64_C(1) << axes[i];
     }
     for (int i = 0; i < x->ndim; i++) {
-        if (usmpy_given(arguments[1]) ? (gone >> i & 1) == 0 : usmpy_shape(x)[i] != 1) {
+        if (usmpy_given(arguments[1]) ? (removed_axes >> i & 1) == 0 : usmpy_shape(x)[i] != 1) {
             shape[ndim] = usmpy_shape(x)[i];
             strides[ndim++] = usmpy_strides(x)[i];
         }

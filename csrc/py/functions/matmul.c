@@ -199,7 +199,7 @@ static int parse_pairs(const product *p, PyObject *option, int (*axes)[USM_MAX_N
 static int arrange_tensordot(product *p, PyObject *option)
 {
     int axes[2][USM_MAX_NDIM], n = parse_pairs(p, option, axes);
-    uint64_t gone[2] = {0, 0};
+    uint64_t reduced_axes[2] = {0, 0};
     for (int k = 0; k < n; k++) {
         int64_t n1 = usmpy_shape(argument(p, 0))[axes[0][k]], n2 = usmpy_shape(argument(p, 1))[axes[1][k]];
         if (n1 != n2) {
@@ -208,15 +208,15 @@ static int arrange_tensordot(product *p, PyObject *option)
                          p->operands.function, axes[0][k], (long long)n1, axes[1][k], (long long)n2);
             return -1;
         }
-        gone[0] |= UINT64_C(1) << axes[0][k];
-        gone[1] |= UINT64_C(1) << axes[1][k];
+        reduced_axes[0] |= UINT64_C(1) << axes[0][k];
+        reduced_axes[1] |= UINT64_C(1) << axes[1][k];
     }
     if (n < 0) {
         return -1;
     }
     p->axes = (usm_contraction){0, argument(p, 0)->ndim - n, argument(p, 1)->ndim - n, n, false};
     for (int axis = 0; axis < argument(p, 0)->ndim; axis++) {
-        if ((gone[0] >> axis & 1) == 0 && add_free_axis(p, 0, axis) < 0) {
+        if ((reduced_axes[0] >> axis & 1) == 0 && add_free_axis(p, 0, axis) < 0) {
             return -1;
         }
     }
@@ -225,7 +225,7 @@ static int arrange_tensordot(product *p, PyObject *option)
         add_axis(p, 1, axes[1][k]);
     }
     for (int axis = 0; axis < argument(p, 1)->ndim; axis++) {
-        if ((gone[1] >> axis & 1) == 0 && add_free_axis(p, 1, axis) < 0) {
+        if ((reduced_axes[1] >> axis & 1) == 0 && add_free_axis(p, 1, axis) < 0) {
             return -1;
         }
     }

@@ -107,14 +107,14 @@ static int plan_other(const struct other *other, const usmpy_operands *operands,
     usm_dtype own = operands->dtype;
     const usm_dtype_info *info = &usm_dtype_table[own];
     const usm_queue *queue = usmpy_queue_of(operands->queue);
-    if (!other->adds && info->kind == USM_KIND_COMPLEX) {
+    if (!other->adds && info->kind == USM_DTYPE_KIND_COMPLEX) {
         PyErr_Format(PyExc_TypeError, "%s(): x has dtype %s; complex numbers have no order", other->name,
                      info->name);
         return -1;
     }
-    types->result = !other->adds || info->kind > USM_KIND_UINT ? own
-                    : info->kind == USM_KIND_UINT              ? USM_UINT64
-                                                               : USM_INT64;
+    types->result = !other->adds || info->kind > USM_DTYPE_KIND_UINT ? own
+                    : info->kind == USM_DTYPE_KIND_UINT              ? USM_UINT64
+                                                                     : USM_INT64;
     usm_dtype computed = own == USM_FLOAT16 || own == USM_BFLOAT16 ? USM_FLOAT32 : types->result;
     types->computed = strcmp(other->module, "sort") == 0 ? own : computed; /* sorts read the bits */
     types->result = strncmp(other->name, "arg", 3) == 0 ? USM_INT64 : types->result;

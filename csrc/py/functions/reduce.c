@@ -13,16 +13,16 @@ typedef struct reduction {
     usm_dtype dtype; /* of the result */
 } reduction;
 
-int usmpy_reduced_axes(usmpy_array *x, PyObject *axis, bool keepdims, uint64_t *gone, int64_t *shape)
+int usmpy_reduced_axes(usmpy_array *x, PyObject *axis, bool keepdims, uint64_t *reduced_axes, int64_t *shape)
 {
     int axes[USM_MAX_NDIM], ndim = 0;
     int n = usmpy_given(axis) ? usmpy_parse_axes(axis, x->ndim, axes, "axis") : x->ndim;
-    *gone = 0;
+    *reduced_axes = 0;
     for (int i = 0; i < n; i++) {
-        *gone |= UINT64_C(1) << (usmpy_given(axis) ? axes[i] : i);
+        *reduced_axes |= UINT64_C(1) << (usmpy_given(axis) ? axes[i] : i);
     }
     for (int i = 0; i < x->ndim; i++) {
-        bool goes = (*gone >> i & 1) != 0;
+        bool goes = (*reduced_axes >> i & 1) != 0;
         if (!goes || keepdims) {
             shape[ndim++] = goes ? 1 : usmpy_shape(x)[i];
         }
@@ -35,18 +35,19 @@ static PyObject *reduce(usmpy_state *state, const char *function, PyObject *cons
                         const reduction *row)
 {
     int64_t shape[USM_MAX_NDIM];
-    uint64_t gone;
+    uint64_t reduced_axes;
     usmpy_array *x = usmpy_check_array(state, arguments[0], function);
     int keepdims = x == NULL ? -1 : usmpy_bool(arguments[2], 0, function, "keepdims");
     if (keepdims < 0 || usmpy_check_computed(x, function) < 0) {
         return NULL;
     }
-    int ndim = usmpy_reduced_axes(x, arguments[1], keepdims, &gone, shape);
+    int ndim = usmpy_reduced_axes(x, arguments[1], keepdims, &reduced_axes, shape);
     usmpy_array *result = ndim < 0 ? NULL : usmpy_array_beside(x, row->dtype, ndim, shape);
     if (result != NULL) {
         const usm_view dst = usmpy_view(result), src = usmpy_view(x);
         usm_error error;
-        usm_status status = usm_reduce_submit(usmpy_queue_of(x->queue), row->what, &dst, &src, gone, &error);
+        usm_status status =
+            usm_reduce_submit(usmpy_queue_of(x->queue), row->what, &dst, &src, reduced_axes, &error);
         result = usmpy_array_submitted(result, status, &error);
     }
     return (PyObject *)result;

@@ -169,7 +169,7 @@ static usmpy_array *parse_counts(usmpy_state *state, PyObject *repeats, usmpy_ar
     }
     usmpy_array *array = (usmpy_array *)counts;
     usm_dtype_kind kind = usm_dtype_table[array->dtype].kind;
-    if (kind != USM_KIND_INT && kind != USM_KIND_UINT) {
+    if (kind != USM_DTYPE_KIND_INT && kind != USM_DTYPE_KIND_UINT) {
         PyErr_Format(PyExc_TypeError, "repeat(): repeats has dtype %s; an integer type is allowed",
                      usm_dtype_table[array->dtype].name);
         Py_CLEAR(counts);

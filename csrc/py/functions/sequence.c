@@ -123,7 +123,7 @@ static int set_sequence(usmpy_state *state, PyObject *const *numbers, bool integ
                         const usm_device *device, usm_sequence *sequence)
 {
     *sequence = (usm_sequence){.dtype = usm_sequence_dtype(dtype, device)};
-    bool integer_type = usm_dtype_table[sequence->dtype].kind <= USM_KIND_UINT;
+    bool integer_type = usm_dtype_table[sequence->dtype].kind <= USM_DTYPE_KIND_UINT;
     int zero = PyObject_Not(numbers[2]);
     if (zero != 0) {
         if (zero > 0) {
@@ -233,7 +233,7 @@ static usm_dtype dtype_of_linspace(const usmpy_target *target, bool is_complex)
     if (check_dtype("linspace", dtype) < 0) {
         return USM_NO_DTYPE;
     }
-    if (is_complex && usm_dtype_table[dtype].kind != USM_KIND_COMPLEX) {
+    if (is_complex && usm_dtype_table[dtype].kind != USM_DTYPE_KIND_COMPLEX) {
         PyErr_Format(PyExc_TypeError, "start or stop is complex and dtype is %s; a complex type is needed",
                      usm_dtype_table[dtype].name);
         return USM_NO_DTYPE;

@@ -13,7 +13,7 @@ static int check_order(usmpy_array *x, const char *function, const char *name)
     if (usmpy_check_computed(x, function) < 0) {
         return -1;
     }
-    if (usm_dtype_table[x->dtype].kind == USM_KIND_COMPLEX) {
+    if (usm_dtype_table[x->dtype].kind == USM_DTYPE_KIND_COMPLEX) {
         PyErr_Format(PyExc_TypeError, "%s(): %s has dtype %s; complex numbers have no order", function, name,
                      usm_dtype_table[x->dtype].name);
         return -1;

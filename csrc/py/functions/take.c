@@ -54,7 +54,7 @@ static int parse_taken(PyObject *indices, taken *t)
     if (usmpy_is_array(state, indices) && t->indices->alloc->kind > t->kind) { /* other indices are copies */
         t->kind = t->indices->alloc->kind;
     }
-    if (info->kind != USM_KIND_INT && info->kind != USM_KIND_UINT) {
+    if (info->kind != USM_DTYPE_KIND_INT && info->kind != USM_DTYPE_KIND_UINT) {
         PyErr_Format(PyExc_TypeError, "%s(): indices has dtype %s; an integer type is allowed", t->function,
                      info->name);
     } else if (usmpy_queue_of(t->x->queue) != usmpy_queue_of(t->indices->queue)) {

@@ -73,7 +73,7 @@ static inline void free_event(PyObject *self)
     if (event->weakrefs != NULL) {
         PyObject_ClearWeakRefs(self);
     }
-    atomic_store_explicit(&event->event->held, false, memory_order_relaxed);
+    atomic_store_explicit(&event->event->has_python_object, false, memory_order_relaxed);
     usm_event_release(event->event);
     usmpy_state *state = usmpy_state_of_freed(type);
     if (USM_LIKELY(state != NULL) && state->n_spare_events < USMPY_SPARE_EVENTS) {

@@ -38,13 +38,13 @@ static bool points_to(usm_dtype parameter, usm_dtype array)
     if (parameter == array) {
         return true;
     }
-    if (to->kind == USM_KIND_FLOAT && from->kind == USM_KIND_COMPLEX) {
+    if (to->kind == USM_DTYPE_KIND_FLOAT && from->kind == USM_DTYPE_KIND_COMPLEX) {
         return 2 * to->bits == from->bits; /* (re, im) side by side */
     }
-    return to->kind == USM_KIND_UINT || to->kind == USM_KIND_INT
+    return to->kind == USM_DTYPE_KIND_UINT || to->kind == USM_DTYPE_KIND_INT
                ? to->itemsize == from->itemsize &&
-                     (from->kind == USM_KIND_BOOL || array >= USM_COMPUTED_DTYPES || array == USM_BFLOAT16 ||
-                      (array == USM_FLOAT16 && parameter == USM_UINT16))
+                     (from->kind == USM_DTYPE_KIND_BOOL || array >= USM_COMPUTED_DTYPES ||
+                      array == USM_BFLOAT16 || (array == USM_FLOAT16 && parameter == USM_UINT16))
                : false;
 }
 
@@ -78,7 +78,7 @@ static int refuse_dtype(const usm_parameter *parameter, const usmpy_array *array
     const usm_dtype_info *own = &usm_dtype_table[from], *wanted = &usm_dtype_table[to];
     char method[48], back[48];
     if (!usm_dtype_can_cast(from, to, USM_CAST_UNSAFE) ||
-        (own->kind == USM_KIND_COMPLEX && wanted->kind != USM_KIND_COMPLEX)) {
+        (own->kind == USM_DTYPE_KIND_COMPLEX && wanted->kind != USM_DTYPE_KIND_COMPLEX)) {
         PyErr_Format(PyExc_TypeError, "a USMArray of %s was given for %s; one of %s is allowed", own->name,
                      type_of(parameter), wanted->name);
         return -1;
@@ -141,7 +141,7 @@ static int take_array(const usm_parameter *parameter, usmpy_array *array, usm_ar
 /* Integers must be stored exactly, and finite floats stay finite. 0, or -1 with OverflowError. */
 static int check_exact(usmpy_state *state, PyObject *number, usm_dtype dtype, const void *element)
 {
-    if (usm_dtype_table[dtype].kind < USM_KIND_FLOAT) {
+    if (usm_dtype_table[dtype].kind < USM_DTYPE_KIND_FLOAT) {
         return 0;
     }
     double re, im;
@@ -208,8 +208,8 @@ static bool take_small(const usm_parameter *parameter, PyObject *object, usm_arg
         return false;
     }
     const usm_dtype_info *info = &usm_dtype_table[parameter->dtype];
-    bool is_signed = info->kind == USM_KIND_INT;
-    if ((!is_signed && info->kind != USM_KIND_UINT) || parameter->dtype >= USM_COMPUTED_DTYPES ||
+    bool is_signed = info->kind == USM_DTYPE_KIND_INT;
+    if ((!is_signed && info->kind != USM_DTYPE_KIND_UINT) || parameter->dtype >= USM_COMPUTED_DTYPES ||
         (!is_signed && value < 0)) {
         return false;
     }

@@ -186,7 +186,7 @@ static bool is_of_function(const usm_parameter *parameter)
         return false;
     }
     const usm_dtype_info *info = &usm_dtype_table[parameter->dtype];
-    return info->kind != USM_KIND_COMPLEX && (info->kind != USM_KIND_FLOAT || info->bits != 16);
+    return info->kind != USM_DTYPE_KIND_COMPLEX && (info->kind != USM_DTYPE_KIND_FLOAT || info->bits != 16);
 }
 
 /* Parses one item into *out; its text is copied to *at, which moves behind it. 0 or -1. */
