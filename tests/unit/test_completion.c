@@ -123,6 +123,7 @@ static void queues_are_polled_after_the_end_of_the_thread(void)
     usm_event event = {.queue = queue};
     for (int i = 0; i < MANY; i++) {
         int before = gate_arrived(&polled);
+        atomic_store(&event.task_state, USM_TASK_RECORDED);
         usm_lock_take(&queue->lock);
         usm_completion_watch(&event);
         usm_lock_give(&queue->lock);

@@ -480,11 +480,11 @@ static void tasks_of_drivers_with_streams_have_events_of_the_driver(void)
     usm_native_entries native = {.handle = handle_of};
     usm_backend backend = {.native = &native};
     usm_queue queue = {.backend = &backend};
-    usm_event event = {.queue = &queue, .in_driver = true};
+    usm_event event = {.queue = &queue, .task_state = USM_TASK_IN_DRIVER};
     CHECK(usm_native_event(&event) == NULL);
     native.stream_inspect = inspect;
     CHECK(usm_native_event(&event) == &event);
-    event.in_driver = false;
+    event.task_state = USM_TASK_RECORDED;
     CHECK(usm_native_event(&event) == NULL);
 }
 

@@ -298,13 +298,13 @@ usm_status usm_cuda_native_admit(usm_queue *queue, const usm_wait *waits, size_t
 static usm_status submit_shared(usm_cuda_event *event, const usm_command *command, usm_error *error)
 {
     usm_cuda_queue *native = usm_cuda_queue_of(event->event.queue);
-    if (event->event.delivery == USM_SENT_AHEAD) {
+    if (usm_event_task_state(&event->event) == USM_TASK_DEFERRED) {
         return USM_LATER; /* it would become part of a capture that begins meanwhile */
     }
     if (!usm_cuda_is_capturing(native->timelines[0].stream)) {
         return submit(event, command, error);
     }
-    if (event->event.delivery == USM_DIRECT) {
+    if (usm_event_task_state(&event->event) == USM_TASK_RECORDED) {
         return usm_cuda_capture(event, &native->timelines[0], command, error);
     }
     return usm_error_set(

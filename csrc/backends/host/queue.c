@@ -110,7 +110,7 @@ static void run(usm_work *work)
     bool learns = has_history(&task->command), timed = learns || event->profiled || event->traced;
     event->start_ns = timed ? usm_clock_ns() : 0;
     if (atomic_load_explicit(&event->cause, memory_order_acquire) == NULL) {
-        atomic_store_explicit(&event->state, USM_EVENT_RUNNING, memory_order_release);
+        usm_event_enter(event, USM_TASK_RUNNING);
         usm_event_set_current(event);
         status = usm_host_execute(&task->command, width, &error);
         usm_event_set_current(outer); /* a task that waits may have taken this one */
@@ -233,8 +233,11 @@ usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_c
         task->command.as.launch = task->copied;
     }
     usm_status status = usm_worker_announce(queue->worker, "host", error);
-    if (status == USM_OK && usm_event_arm(event, ready)) {
-        ready(event);
+    if (status == USM_OK) {
+        usm_event_enter(event, USM_TASK_ON_HOST);
+        if (usm_event_arm(event, ready)) {
+            ready(event);
+        }
     }
     return status;
 }

@@ -57,12 +57,10 @@ static usm_status go_again(usm_opencl_event *event, usm_error *error)
     event->refused = atomic_exchange_explicit(&event->id, NULL, memory_order_acq_rel);
     event->state = USM_OPENCL_FINAL;
     atomic_store_explicit(&event->status, CL_QUEUED, memory_order_relaxed);
-    event->event.delivery = USM_UNBLOCKED;
     event->enqueued_ns = event->event.profiled ? usm_clock_ns() : 0;
     usm_status status = usm_opencl_enqueue(event, &event->later.command, 0, NULL, error);
     if (status == USM_OK) {
         usm_opencl_platform_of(queue)->api->clFlush(usm_opencl_queue_of(queue)->id);
-        event->event.claimed = false;
         usm_completion_watch(&event->event);
     }
     usm_lock_give(&queue->lock);

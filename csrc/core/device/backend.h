@@ -381,10 +381,10 @@ typedef struct usm_backend {
      *     (usm_event_arm), with `start_ns` and `end_ns` set.
      *   USM_LATER: the driver cannot wait for one of the links, or the task inherits a failure from one.
      *     Nothing was enqueued. The core keeps the command and calls again, with the kept copy, once the
-     *     driver has what the task waits for (event->delivery is USM_SENT_AHEAD; USM_LATER is allowed again),
-     * or once all links have ended (USM_UNBLOCKED; it is not). Else: nothing was enqueued, and the error is
-     * filled. Thread: the submitting one or, for a deferred command, the one that ended its last link, which
-     * may be the watching thread. Locks: queue. Blocks: never.
+     *     driver has what the task waits for (event->task_state is USM_TASK_DEFERRED; USM_LATER is allowed
+     * again), or once all links have ended (USM_TASK_UNBLOCKED; it is not). Else: nothing was enqueued, and
+     * the error is filled. Thread: the submitting one or, for a deferred command, the one that ended its last
+     * link, which may be the watching thread. Locks: queue. Blocks: never.
      */
     usm_status (*queue_submit)(usm_queue *queue, usm_event *event, const usm_command *command,
                                usm_error *error);

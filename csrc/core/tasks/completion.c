@@ -64,16 +64,9 @@ static void finish(usm_event *event, usm_ended *ended)
     }
 }
 
-static void finish_alone(usm_event *event)
+void usm_completion_finish(usm_event *event)
 {
     finish(event, NULL);
-}
-
-void usm_event_end_sent_ahead(usm_event *event)
-{
-    if (atomic_fetch_add_explicit(&event->ends_reached, 1, memory_order_acq_rel) == 1) {
-        finish_alone(event);
-    }
 }
 
 /* Ends events that were claimed, linked by next_ended. No lock. */
@@ -88,9 +81,7 @@ static void end_all(usm_event *event)
             usm_events_forget(&ended);
         }
         /* Tasks of other queues that it waited for have ended too, but may not have been ended here. */
-        if (event->delivery == USM_SENT_AHEAD) {
-            usm_event_end_sent_ahead(event);
-        } else if (usm_event_arm(event, finish_alone)) {
+        if (usm_event_arm(event, usm_completion_finish)) {
             finish(event, &ended);
         }
         event = next;
@@ -98,14 +89,21 @@ static void end_all(usm_event *event)
     usm_events_forget(&ended);
 }
 
+/* The driver has not ended it, as far as was seen. Queue lock held. */
+static bool is_with_driver(const usm_event *event)
+{
+    usm_task_state state = usm_event_task_state(event);
+    return state == USM_TASK_SENT_AHEAD || state == USM_TASK_IN_DRIVER;
+}
+
 usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*has_ended)(usm_event *event))
 {
     usm_event *claimed = NULL, **last = &claimed;
     unsigned ended = 0, unended = 0, most = queue->in_order ? 1 : MOST_UNENDED;
     usm_lock_take(&queue->lock);
-    known = known != NULL && queue->in_order && !known->claimed ? known : NULL;
+    known = known != NULL && queue->in_order && is_with_driver(known) ? known : NULL;
     for (usm_event *event = queue->first; event != NULL && unended < most; event = event->following) {
-        if (event->claimed || !usm_event_in_driver(event)) {
+        if (!is_with_driver(event)) {
             continue;
         }
         if (known == NULL && !has_ended(event)) {
@@ -113,8 +111,12 @@ usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*h
             continue;
         }
         known = event == known ? NULL : known;
-        event->claimed = true;
         ended++;
+        if (usm_event_task_state(event) == USM_TASK_SENT_AHEAD) {
+            usm_event_enter(event, USM_TASK_DRIVER_ENDED); /* its links end it */
+            continue;
+        }
+        usm_event_enter(event, USM_TASK_ENDING);
         *last = event;
         last = &event->next_ended;
     }
@@ -189,11 +191,12 @@ void usm_completion_watch(usm_event *event)
     usm_queue *queue = event->queue;
     uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
     atomic_store_explicit(&queue->watch.submitted, submitted + 1, memory_order_relaxed);
-    atomic_store_explicit(&event->in_driver, true, memory_order_release);
+    usm_task_state before = usm_event_task_state(event);
+    usm_event_enter(event, before == USM_TASK_DEFERRED ? USM_TASK_SENT_AHEAD : USM_TASK_IN_DRIVER);
     if (!queue->watch.listed || USM_UNLIKELY(!atomic_load_explicit(&thread.runs, memory_order_relaxed))) {
         watch_list_add(queue);
     }
-    if (event->delivery != USM_DIRECT) { /* a thread may have begun to wait before the driver had the task */
+    if (before != USM_TASK_RECORDED) { /* a thread may have begun to wait before the driver had the task */
         atomic_thread_fence(memory_order_seq_cst);
         if (atomic_load(&event->watched)) {
             wake_watcher(queue);

@@ -51,6 +51,8 @@ typedef struct usm_polled {
 usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*has_ended)(usm_event *event));
 /* Polls the queue once every USM_COMPLETION_BATCH tasks. Called by the submitting thread, with no lock. */
 void usm_completion_reap(usm_queue *queue);
+/* For late.c: ends a task in state ENDING, whose links have all ended. No lock. */
+void usm_completion_finish(usm_event *event);
 static inline bool usm_completion_is_due(const usm_queue *queue)
 {
     return atomic_load_explicit(&((usm_queue *)queue)->watch.submitted, memory_order_relaxed) -
@@ -91,7 +93,7 @@ usm_status usm_later_keep(usm_event *event, const usm_command *command, usm_erro
 static inline bool usm_later_inherits(const usm_event *event, const usm_link *link)
 {
     return usm_event_get_state(link->event) == USM_EVENT_ERROR && link->data &&
-           event->delivery != USM_UNBLOCKED;
+           usm_event_task_state(event) != USM_TASK_UNBLOCKED;
 }
 
 /*

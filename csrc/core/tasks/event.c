@@ -275,7 +275,7 @@ void usm_event_drop_links(usm_event *event)
 static bool watch(usm_event *event)
 {
     atomic_store(&event->watched, true);
-    return atomic_load(&event->state) < USM_EVENT_COMPLETE;
+    return atomic_load(&event->task_state) < USM_TASK_COMPLETE;
 }
 
 bool usm_event_notify(usm_event *event, usm_waiter *waiter)
@@ -385,6 +385,15 @@ static usm_waiter *take_waiters(usm_event *event)
     return waiters;
 }
 
+/* Sequentially consistent, as the check of `watched` behind it is. */
+static void enter_end(usm_event *event, usm_task_state to)
+{
+#ifdef USM_TESTING
+    usm_task_state_check(usm_event_task_state(event), to);
+#endif
+    atomic_exchange(&event->task_state, (uint8_t)to);
+}
+
 void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *ended)
 {
     if (usm_event_ended(event)) {
@@ -410,7 +419,7 @@ void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *e
     }
     release_held(event, failure);
 
-    atomic_exchange(&event->state, failure != NULL ? USM_EVENT_ERROR : USM_EVENT_COMPLETE);
+    enter_end(event, failure != NULL ? USM_TASK_ERROR : USM_TASK_COMPLETE);
     usm_waiter *waiters = atomic_load(&event->watched) ? take_waiters(event) : NULL;
     size_t n_links = event->n_links;
     event->n_links = 0;

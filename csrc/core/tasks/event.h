@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/refcount.h"
+#include "task_state.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,21 +15,13 @@
 struct usm_queue;
 struct usm_alloc;
 
-/* Ordered: a later state is never left for an earlier one. */
+/* What users see of it. Ordered: a later state is never left for an earlier one. */
 typedef enum usm_event_state {
     USM_EVENT_SUBMITTED,
     USM_EVENT_RUNNING,
     USM_EVENT_COMPLETE,
     USM_EVENT_ERROR,
 } usm_event_state;
-
-/* Whether the driver gets a task in its submission (late.c). */
-typedef enum usm_delivery {
-    USM_DIRECT,     /* it does, or a thread of the host runs the task */
-    USM_DEFERRED,   /* the task waits here for its links; its command is kept */
-    USM_SENT_AHEAD, /* it was deferred; the driver got it before its links ended, after one of them */
-    USM_UNBLOCKED,  /* it was deferred, and all its links have ended */
-} usm_delivery;
 
 /* How a task touches an allocation. Reading what a failed task should have written is refused. */
 typedef enum usm_access_mode { USM_READ = 1, USM_WRITE = 2, USM_READ_WRITE = 3 } usm_access_mode;
@@ -66,15 +59,11 @@ typedef struct usm_link {
 
 typedef struct usm_event {
     usm_refcount refs;
-    _Atomic uint8_t state;
+    _Atomic uint8_t task_state;     /* usm_task_state; changed by usm_event_enter alone */
     _Atomic bool has_python_object; /* a Python object stands for it, whose user may ask when it ended */
-    _Atomic bool in_driver;         /* set by usm_completion_watch, for the rest of its life */
     bool profiled;                  /* the times below are filled as they come */
-    bool refused;     /* the backend refused it: it fails no other task, since the caller got the error */
-    bool internal;    /* as in usm_submission */
-    bool claimed;     /* queue lock: the driver has ended it, and a thread is ending it here */
-    uint8_t delivery; /* queue lock: usm_delivery */
-    _Atomic uint8_t ends_reached; /* if SENT_AHEAD: its links and the driver, which both must have ended it */
+    bool refused;  /* the backend refused it: it fails no other task, since the caller got the error */
+    bool internal; /* as in usm_submission */
     /*
      * The order of submission in the process, above that of every dependency. 0: the task was done at once
      * and not traced.
@@ -137,9 +126,27 @@ static inline uint64_t usm_event_orders(void)
     return atomic_load_explicit(&usm_event_next, memory_order_relaxed);
 }
 
+static inline usm_task_state usm_event_task_state(const usm_event *event)
+{
+    return (usm_task_state)atomic_load_explicit(&((usm_event *)event)->task_state, memory_order_acquire);
+}
+
+/* A transition of task_state.h, but for those to the end. The caller owns the state. */
+static inline void usm_event_enter(usm_event *event, usm_task_state to)
+{
+#ifdef USM_TESTING
+    usm_task_state_check(usm_event_task_state(event), to);
+#endif
+    atomic_store_explicit(&event->task_state, (uint8_t)to, memory_order_release);
+}
+
 static inline usm_event_state usm_event_get_state(const usm_event *event)
 {
-    return (usm_event_state)atomic_load_explicit(&((usm_event *)event)->state, memory_order_acquire);
+    usm_task_state state = usm_event_task_state(event);
+    return state == USM_TASK_RUNNING    ? USM_EVENT_RUNNING
+           : state < USM_TASK_COMPLETE  ? USM_EVENT_SUBMITTED
+           : state == USM_TASK_COMPLETE ? USM_EVENT_COMPLETE
+                                        : USM_EVENT_ERROR;
 }
 
 /* The same, asking the driver whether it has begun. No lock. */
@@ -147,7 +154,7 @@ usm_event_state usm_event_ask_state(usm_event *event);
 
 static inline bool usm_event_ended(const usm_event *event)
 {
-    return usm_event_get_state(event) >= USM_EVENT_COMPLETE;
+    return usm_event_task_state(event) >= USM_TASK_COMPLETE;
 }
 
 /* The same, asking the driver first, which may know of the end already. Does not wait. No lock. */
@@ -158,7 +165,8 @@ bool usm_event_has_ended(usm_event *event);
  */
 static inline bool usm_event_in_driver(const usm_event *event)
 {
-    return atomic_load_explicit(&((usm_event *)event)->in_driver, memory_order_acquire);
+    usm_task_state state = usm_event_task_state(event);
+    return state >= USM_TASK_SENT_AHEAD && state <= USM_TASK_ENDING;
 }
 
 static inline usm_event *usm_event_retain(USM_KEEPS usm_event *event)
@@ -221,12 +229,6 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter);
  * never.
  */
 typedef bool (*usm_wait_poll)(void *argument);
-
-/*
- * For late.c and completion.c: one of the two that a task sent ahead needs, its links or the driver, has
- * ended; the second call ends the task. No lock.
- */
-void usm_event_end_sent_ahead(usm_event *event);
 
 /*
  * Blocks until the event has ended or the deadline (usm_clock_ns; INT64_MAX: none) has passed. No lock, no

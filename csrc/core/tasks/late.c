@@ -53,7 +53,7 @@ static void run_on_host(usm_work *work)
     error.failure = NULL;
     event->start_ns = timed ? usm_clock_ns() : 0;
     if (!is_skipped(event)) {
-        atomic_store_explicit(&event->state, USM_EVENT_RUNNING, memory_order_release);
+        usm_event_enter(event, USM_TASK_RUNNING);
         if (later->run != NULL) {
             status = later->run(event, &later->command, &error);
         } else {
@@ -77,7 +77,11 @@ static usm_status announce(usm_event *event, usm_error *error)
     usm_later *later = later_of(event);
     later->event = event;
     later->work.run = run_on_host;
-    return usm_worker_announce(event->queue->worker, event->queue->backend->name, error);
+    usm_status status = usm_worker_announce(event->queue->worker, event->queue->backend->name, error);
+    if (status == USM_OK) {
+        usm_event_enter(event, USM_TASK_ON_HOST);
+    }
+    return status;
 }
 
 usm_status usm_later_run_on_host(usm_event *event, const usm_command *command,
@@ -105,18 +109,16 @@ static void submit_followers(usm_event *event)
     usm_queue *queue = event->queue;
     for (usm_event *next = event->following; next != NULL; next = next->following) {
         usm_error error;
-        if (next->delivery != USM_DEFERRED || is_skipped(next)) {
+        if (usm_event_task_state(next) != USM_TASK_DEFERRED || is_skipped(next)) {
             continue;
         }
         error.failure = NULL;
-        next->delivery = USM_SENT_AHEAD;
         usm_status status =
             USM_CALL(queue->backend, queue_submit)(queue, next, &later_of(next)->command, &error);
         if (status == USM_OK) {
             continue;
         }
-        next->delivery = USM_DEFERRED; /* it is tried again when its links have ended */
-        if (status != USM_LATER) {
+        if (status != USM_LATER) { /* it is tried again when its links have ended */
             usm_error_clear(&error);
         }
         if (queue->in_order) {
@@ -133,19 +135,21 @@ static void links_ended(usm_event *event)
     usm_error error;
     error.failure = NULL;
     usm_lock_take(&queue->lock);
-    bool sent_ahead = event->delivery == USM_SENT_AHEAD;
-    bool runs = !sent_ahead && !is_skipped(event);
+    usm_task_state state = usm_event_task_state(event);
+    bool runs = state == USM_TASK_DEFERRED && !is_skipped(event);
     if (runs) {
-        event->delivery = USM_UNBLOCKED;
+        usm_event_enter(event, USM_TASK_UNBLOCKED);
         status = USM_CALL(queue->backend, queue_submit)(queue, event, &later_of(event)->command, &error);
+    } else if (state != USM_TASK_DEFERRED) {
+        usm_event_enter(event, state == USM_TASK_SENT_AHEAD ? USM_TASK_IN_DRIVER : USM_TASK_ENDING);
     }
     if (runs && status == USM_OK) {
         submit_followers(event);
     }
     usm_lock_give(&queue->lock);
-    if (sent_ahead) {
-        usm_event_end_sent_ahead(event);
-    } else if (!runs || status != USM_OK) {
+    if (state == USM_TASK_DRIVER_ENDED) {
+        usm_completion_finish(event);
+    } else if (state == USM_TASK_DEFERRED && (!runs || status != USM_OK)) {
         usm_event_finish(event, status == USM_OK ? NULL : usm_failure_take(&error));
     }
     usm_queue_release(queue);
@@ -158,12 +162,12 @@ static usm_status postpone(usm_queue *queue, usm_event *event, const usm_command
     if (status != USM_OK) {
         return status;
     }
-    event->delivery = USM_DEFERRED;
+    usm_event_enter(event, USM_TASK_DEFERRED);
     if (!usm_event_arm(event, links_ended)) {
         return USM_OK;
     }
     /* All of it has ended meanwhile. */
-    event->delivery = USM_UNBLOCKED;
+    usm_event_enter(event, USM_TASK_UNBLOCKED);
     if (!is_skipped(event)) {
         return USM_CALL(queue->backend, queue_submit)(queue, event, &later_of(event)->command, error);
     }

@@ -481,6 +481,9 @@ void usm_queues_after_fork(void)
     for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
         for (usm_event *event = queue->first; event != NULL; event = event->following) {
             event->ready = never_run; /* what it waits for ends below: that must not start it */
+            if (!usm_event_ended(event) && event != usm_event_current()) { /* whoever had it is not here */
+                atomic_store_explicit(&event->task_state, USM_TASK_ON_HOST, memory_order_relaxed);
+            }
         }
         usm_unretrieved_clear(&queue->unretrieved); /* the parent reports them */
     }

@@ -320,6 +320,7 @@ static void record(attempt *attempt)
     const usm_submission *submission = attempt->submission;
     usm_event *event = attempt->event;
     attempt->outcome = RECORDED;
+    usm_event_enter(event, USM_TASK_RECORDED);
     event->order = USM_UNLIKELY(attempt->traced) ? observe(attempt) : usm_event_next_order();
     event->submit_ns = attempt->submit_ns;
     atomic_store_explicit(&event->has_python_object, attempt->wanted, memory_order_relaxed);
@@ -373,7 +374,7 @@ static void end(attempt *attempt, usm_status status, const usm_error *error)
             event->submit_ns = attempt->submit_ns;
             event->start_ns = attempt->start_ns;
             event->end_ns = attempt->end_ns;
-            atomic_store_explicit(&event->state, USM_EVENT_COMPLETE, memory_order_release);
+            usm_event_enter(event, USM_TASK_COMPLETE);
         }
     } else if (attempt->outcome == INHERITED) {
         event->submit_ns = event->start_ns = event->end_ns = attempt->submit_ns;
