@@ -22,6 +22,7 @@ LINES = 650  # a file of more is two nouns
 SEEN_BY_BACKENDS = {
     "host": {
         "backend.h": "the seam",
+        "deferral.h": "runs a task on a thread that waits",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels, their index space and arguments",
         "runtime_history.h": "kernels that were short before",
@@ -32,7 +33,7 @@ SEEN_BY_BACKENDS = {
     },
     "opencl": {
         "backend.h": "the seam",
-        "completion.h": "ends tasks, runs those of the host, and keeps commands for later",
+        "deferral.h": "links as a driver sees them, and commands that outlive their submission",
         "fork.h": "what a child of a process that used the driver may do",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels of users, their index space and arguments",
@@ -48,7 +49,8 @@ SEEN_BY_BACKENDS = {
     },
     "cuda": {
         "backend.h": "the seam",
-        "completion.h": "ends tasks, runs those of the host, and keeps commands for later",
+        "completion.h": "the watching thread: runs what the driver may not be called for",
+        "deferral.h": "links as a driver sees them, and commands that outlive their submission",
         "fork.h": "what a child of a process that used the driver may do",
         "freelist.h": "memory that waits for its next use",
         "heap.h": "allocation that tests can make fail",
@@ -61,7 +63,8 @@ SEEN_BY_BACKENDS = {
     },
     "level_zero": {
         "backend.h": "the seam",
-        "completion.h": "ends tasks, runs those of the host, and keeps commands for later",
+        "completion.h": "the watching thread: stops before the driver closes its contexts",
+        "deferral.h": "links as a driver sees them, and commands that outlive their submission",
         "fork.h": "what a child of a process that used the driver may do",
         "freelist.h": "memory that waits for its next use",
         "heap.h": "allocation that tests can make fail",
@@ -75,7 +78,7 @@ SEEN_BY_BACKENDS = {
     },
     "minimal": {
         "backend.h": "the seam",
-        "completion.h": "threads that run commands of a driver without asynchronous ones",
+        "event.h": "tasks, which its events are",
         "launch.h": "launches of built-in kernels",
     },
     "fault": {
@@ -402,7 +405,7 @@ OWN_STEMS = {
     "fault": {"fault"},
 }
 # Entries that are not in the file that their first word names.
-ELSEWHERE = {"start": "device", "queue_poll": "event"}
+ELSEWHERE = {"start": "device"}
 
 
 def test_files_of_backends_have_the_common_stems():
@@ -434,14 +437,14 @@ def test_each_entry_of_the_table_has_its_contract():
     ]
     entry = re.compile(r"/\*((?:(?!\*/).)*)\*/\n    [\w *]+\(\*(\w+)\)\(", re.S)
     native, share, table = (entry.findall(group) for group in groups)
-    assert (len(native), len(share), len(table)) == (7, 6, 27)
+    assert (len(native), len(share), len(table)) == (7, 6, 25)
     for comment, name in table:
         assert all(f"{word}: " in comment for word in ("Thread", "Locks", "Blocks")), name
     assert all("Blocks: " in comment for comment, _ in share)
     entries = native + share + table
     required = {name for comment, name in entries if not re.search(r"NULL(: | exactly)", comment)}
     assert required == {
-        "start", "memory_allocate", "memory_free", "queue_submit", "handle", "inspect",
+        "start", "memory_allocate", "memory_free", "handle", "inspect",
         "create", "open", "close",
     }  # fmt: skip
 
@@ -576,7 +579,6 @@ STATE = {
     "backends/host/device.c": {
         "processors": "those that the process may use, found once",
     },
-    "backends/host/queue.c": {"ended": "of each thread: completed tasks, their waiters not yet woken"},
     "backends/opencl/queue_cache.c": {"lock": "of the lists of queues of the driver that are kept"},
     "backends/opencl/library.c": {
         "loader": "functions of the loader, found once",
@@ -615,6 +617,9 @@ STATE = {
     "core/device/context.c": {
         "all_contexts": "found by their native handles",
         "closed_contexts": "those that were closed after the interpreter",
+    },
+    "core/tasks/deferral.c": {
+        "ended": "of each thread: tasks that it has run, and that are still in their queue"
     },
     "core/tasks/completion.c": {
         "thread": "the watching thread: what wakes it, and the queues that it looks after",

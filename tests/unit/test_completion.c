@@ -104,11 +104,11 @@ static void work_runs_beside_ends(void)
 
 static gate polled = GATE_CLOSED;
 
-static bool poll_and_count(usm_queue *queue)
+static usm_progress poll_and_count(usm_event *event, usm_error *error)
 {
-    (void)queue;
+    (void)event, (void)error;
     gate_pass(&polled);
-    return true; /* it has work: it stays on the list */
+    return USM_PROGRESS_PENDING; /* the queue has work: it stays on the list */
 }
 
 /* Whether the thread ended with the queue on its list or not, the next task has it polled. */
@@ -117,10 +117,11 @@ static void queues_are_polled_after_the_end_of_the_thread(void)
     usm_queue *queue = new_queue(true);
     const usm_backend *host = queue->backend;
     usm_backend polling = *host;
-    polling.queue_poll = poll_and_count;
+    polling.event_poll = poll_and_count;
     queue->backend = &polling;
     gate_open(&polled);
     usm_event event = {.queue = queue};
+    queue->first = &event;
     for (int i = 0; i < MANY; i++) {
         int before = gate_arrived(&polled);
         atomic_store(&event.task_state, USM_TASK_RECORDED);
@@ -135,6 +136,7 @@ static void queues_are_polled_after_the_end_of_the_thread(void)
             usm_lock_give(&queue->lock);
         }
     }
+    queue->first = NULL;
     queue->backend = host;
     usm_queue_release(queue);
 }

@@ -12,14 +12,14 @@ static void trim(usm_device *device)
     calls++;
 }
 
-static bool poll_queue(usm_queue *queue)
+static usm_progress poll_event(usm_event *event, usm_error *error)
 {
-    (void)queue;
+    (void)event, (void)error;
     calls++;
-    return false;
+    return USM_PROGRESS_PENDING;
 }
 
-static const usm_backend table = {.memory_trim = trim, .queue_poll = poll_queue};
+static const usm_backend table = {.memory_trim = trim, .event_poll = poll_event};
 static usm_lock queue_lock;
 
 static bool attached(void)
@@ -153,7 +153,7 @@ static void what_never_blocks_is_called_with_all_of_them(void)
     calls = 0;
     usm_rule_set(attached);
     usm_lock_take(&queue_lock);
-    (void)USM_CALL(&table, queue_poll)(NULL);
+    (void)USM_CALL(&table, event_poll)(NULL, NULL);
     USM_CALL_IF(calls != 1, &table, memory_trim)(NULL); /* as its caller knows, it does not block here */
     usm_lock_give(&queue_lock);
     usm_rule_set(NULL);

@@ -5,6 +5,8 @@
  */
 #include "cuda_backend.h"
 
+#include "core/tasks/completion.h"
+
 #include "core/base/heap.h"
 
 #include <stdlib.h>
@@ -183,6 +185,5 @@ usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_timeline *timeline, 
     give_to_graph(native, timeline->stream, capture);
     event->timeline = &ended;
     atomic_store_explicit(&event->number, 1, memory_order_release);
-    usm_completion_watch(base); /* the watching thread ends it, if no other thread does */
     return USM_OK;
 }

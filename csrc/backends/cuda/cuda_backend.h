@@ -7,7 +7,7 @@
 #include "core/tasks/stream.h"
 
 #include "core/program/launch.h"
-#include "core/tasks/completion.h"
+#include "core/tasks/deferral.h"
 #include "core/tasks/fork.h"
 
 #include <cuda.h>
@@ -98,12 +98,10 @@ typedef struct usm_cuda_event {
     usm_cuda_timeline *timeline;
     CUevent start, end;       /* of profiling queues */
     usm_kernel *kernel;       /* of a launch: one count, for messages and so that its module stays */
-    usm_cuda_pinned *landing; /* a small copy from or to pageable memory: its data */
+    usm_cuda_pinned *landing; /* a small copy from or to pageable memory, whose command is kept: its data */
     bool landed;              /* nothing has to be moved from `landing` at the end */
     CUdeviceptr block;        /* freed with the event; 0 for none */
     int lost;                 /* the code of the context that was lost with it */
-    /* From here on not zeroed (usm_backend.event_zeroed). */
-    usm_later later; /* its command also says where the data of `landing` goes */
 } usm_cuda_event;
 
 /* The task's number in its timeline; 0: the driver does not have it. Any thread. */
@@ -283,10 +281,10 @@ static inline bool usm_cuda_timeline_is_idle(const usm_cuda_timeline *timeline)
 /* From now on others may capture the stream, or enqueue there. Any lock but a leaf. */
 void usm_cuda_timeline_share(usm_cuda_timeline *timeline);
 
-/* profiling.c. All three with the device's context current, or making it so; any lock but a leaf. */
+/* profiling.c. All three with the device's context current, or making it so; the queue's lock held. */
 CUresult usm_cuda_start_clock(usm_cuda_queue *native);
 CUresult usm_cuda_record_timer(CUevent *timer, const usm_cuda_timeline *timeline);
-/* Fills start_ns and end_ns of a task that the driver has ended. No lock. */
+/* Fills start_ns and end_ns of a task that the driver has ended. */
 void usm_cuda_read_times(usm_cuda_event *event);
 
 /* command.c. Gives the command to the driver. The context is current, the queue's lock held. */
@@ -300,8 +298,11 @@ typedef enum usm_cuda_staging {
     USM_CUDA_BETWEEN_HOST
 } usm_cuda_staging;
 usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *command);
-/* On a thread of the queue's worker: for usm_later_run_on_host. */
-usm_status usm_cuda_run_on_host(usm_event *event, const usm_command *command, usm_error *error);
+/*
+ * On a thread of the queue. All that the task depends on has ended, so any stream will do. The thread waits
+ * in the driver, without a lock.
+ */
+usm_status usm_cuda_copy_on_host(usm_event *event, const usm_command *command, usm_error *error);
 /* Is the copy staged in the stream? False: a thread of the queue's worker does it. */
 bool usm_cuda_is_small(const usm_command *command);
 usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_timeline *timeline, const usm_command *command,
@@ -350,7 +351,7 @@ static inline usm_status usm_cuda_after_fork(usm_error *error)
 usm_status usm_cuda_open(usm_error *error);
 
 /*
- * Entries of the table, each in the file that its first word names; queue_poll is in event.c, what the
+ * Entries of the table, each in the file that its first word names; what the
  * native entries say of streams in stream.c, and share_signal and share_wait in share_order.c.
  */
 USM_ENTRY(usm_cuda, start);
@@ -378,11 +379,9 @@ USM_ENTRY(usm_cuda, queue_create);
 USM_ENTRY(usm_cuda, queue_destroy);
 USM_ENTRY(usm_cuda, queue_run_now);
 USM_ENTRY(usm_cuda, queue_submit);
-USM_ENTRY(usm_cuda, queue_poll);
 USM_ENTRY(usm_cuda, event_wait);
-USM_ENTRY(usm_cuda, event_watch);
-USM_ENTRY(usm_cuda, event_result);
-USM_ENTRY(usm_cuda, event_is_running);
+USM_ENTRY(usm_cuda, event_poll);
+USM_ENTRY(usm_cuda, queue_run);
 USM_ENTRY(usm_cuda, event_destroy);
 USM_ENTRY(usm_cuda, program_build);
 USM_ENTRY(usm_cuda, program_destroy);

@@ -191,10 +191,6 @@ usm_status usm_cuda_start(usm_device ***devices, size_t *n_devices, usm_error *e
     if (list == NULL || own == NULL) {
         return usm_error_memory(error, sizeof(usm_device), "a CUDA device");
     }
-    status = usm_completion_start(error);
-    if (status != USM_OK) {
-        return status;
-    }
     usm_fork_guard_use(&usm_cuda_guard);
     all.devices = own;
     *devices = list;

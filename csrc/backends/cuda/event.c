@@ -55,33 +55,52 @@ static void record_suspect_kernel(const usm_cuda_event *first)
 }
 
 /*
- * For usm_completion_end: compares the task's number with what was seen of its timeline; no call of the
- * driver. Queue lock held.
+ * Whether the driver has ended the task. It is asked only about the oldest task of a timeline of which that
+ * was not seen: the others follow from what it says. A timeline without a pending fence gets one, so that a
+ * queue that never becomes empty still shows how far it has come.
  */
-static bool has_ended(usm_event *base)
+static bool has_ended(usm_cuda_event *event)
+{
+    usm_cuda_timeline *timeline = event->timeline;
+    uint64_t number = usm_cuda_number_of(&event->event);
+    if (usm_cuda_timeline_ended(timeline, number)) {
+        return true;
+    }
+    if (!usm_cuda_timeline_ended(timeline, number - 1)) {
+        return false;
+    }
+    usm_cuda_timeline_settle(timeline);
+    if (usm_cuda_timeline_ended(timeline, number)) {
+        return true;
+    }
+    if (!atomic_load_explicit(&timeline->eager, memory_order_relaxed) &&
+        !usm_cuda_timeline_is_fenced(timeline)) {
+        usm_cuda_note(event->event.queue->device,
+                      usm_cuda_timeline_fence(
+                          timeline, atomic_load_explicit(&timeline->submitted, memory_order_acquire)));
+    }
+    return false;
+}
+
+/*
+ * Tasks of a timeline run one after another: this one has begun if the one before has ended. A task of a lost
+ * context fails whatever the driver says. Data of a small copy to pageable memory is moved to its destination
+ * here, once the task can no longer fail.
+ */
+usm_progress usm_cuda_event_poll(usm_event *base, usm_error *error)
 {
     usm_cuda_event *event = event_of(base);
-    if (!usm_cuda_timeline_ended(event->timeline, usm_cuda_number_of(base))) {
-        return false;
+    if (usm_cuda_forked()) {
+        return USM_PROGRESS_PENDING;
+    }
+    if (!has_ended(event)) {
+        return usm_cuda_timeline_ended(event->timeline, usm_cuda_number_of(base) - 1) ? USM_PROGRESS_RUNNING
+                                                                                      : USM_PROGRESS_PENDING;
     }
     if (event->timeline->latest == event) {
         event->timeline->latest = NULL;
     }
     event->lost = atomic_load_explicit(&usm_cuda_device_of(base->queue->device)->lost, memory_order_acquire);
-    if (USM_UNLIKELY(event->lost != 0)) {
-        record_suspect_kernel(event);
-    }
-    return true;
-}
-
-/*
- * A task of a lost context fails whatever the driver says. Data of a small copy to pageable memory is moved
- * to its destination here, once the task can no longer fail.
- */
-usm_status usm_cuda_event_result(usm_event *base, usm_error *error)
-{
-    usm_cuda_event *event = event_of(base);
-    bool inherits = atomic_load_explicit(&base->cause, memory_order_acquire) != NULL;
     if (base->profiled) {
         if (event->lost == 0 && event->end != NULL) {
             usm_cuda_read_times(event);
@@ -89,67 +108,19 @@ usm_status usm_cuda_event_result(usm_event *base, usm_error *error)
             base->start_ns = base->end_ns = usm_clock_ns();
         }
     }
-    if (inherits) {
-        return USM_OK;
-    }
     if (USM_UNLIKELY(event->lost != 0)) {
+        record_suspect_kernel(event);
         const char *text = usm_cuda_queue_of(base->queue)->suspect_kernel;
-        return usm_error_driver(
+        (void)usm_error_driver(
             error, USM_DRIVER, "cuda", event->lost, usm_cuda_name((CUresult)event->lost),
             "%s; the context is lost, and nothing can be done there until this process is started anew",
             text != NULL ? text : usm_cuda_name((CUresult)event->lost));
+        return USM_PROGRESS_FAILED;
     }
     if (event->landing != NULL && !event->landed) {
-        const usm_command *command = &event->later.command;
-        memcpy(command->as.copy.dst, event->landing->data, command->as.copy.nbytes);
+        memcpy(base->command.as.copy.dst, event->landing->data, base->command.as.copy.nbytes);
     }
-    return USM_OK;
-}
-
-/*
- * A timeline without a pending fence gets one, so that a queue that never becomes empty still shows how
- * far it has come.
- */
-static void fence_timelines(const usm_queue *queue, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        usm_cuda_timeline *timeline = &usm_cuda_queue_of(queue)->timelines[i];
-        if (!atomic_load_explicit(&timeline->eager, memory_order_relaxed) &&
-            !usm_cuda_timeline_is_fenced(timeline)) {
-            usm_cuda_note(queue->device,
-                          usm_cuda_timeline_fence(
-                              timeline, atomic_load_explicit(&timeline->submitted, memory_order_acquire)));
-        }
-    }
-}
-
-/* Polls every timeline of the queue, ends what has ended, and makes sure that the next poll finds more. */
-bool usm_cuda_queue_poll(usm_queue *queue)
-{
-    usm_cuda_queue *native = usm_cuda_queue_of(queue);
-    if (usm_cuda_forked()) {
-        return false;
-    }
-    unsigned n = atomic_load_explicit(&native->n_timelines, memory_order_acquire);
-    for (unsigned i = 0; i < n; i++) {
-        usm_cuda_timeline_settle(&native->timelines[i]);
-    }
-    bool more = usm_completion_end(queue, NULL, has_ended).more;
-    if (more) {
-        fence_timelines(queue, n);
-    }
-    return more;
-}
-
-/* Tasks of a timeline run one after another: this one has begun if the one before has ended. */
-bool usm_cuda_event_is_running(usm_event *base)
-{
-    const usm_cuda_event *event = event_of(base);
-    uint64_t number = usm_cuda_number_of(base);
-    if (number == 0 || usm_cuda_forked()) {
-        return false;
-    }
-    return usm_cuda_timeline_ended(event->timeline, number - 1);
+    return USM_PROGRESS_COMPLETE;
 }
 
 /*
@@ -168,7 +139,7 @@ void usm_cuda_event_wait(usm_event *base)
     for (;;) {
         usm_cuda_timeline_poll(event->timeline);
         if (usm_cuda_timeline_ended(event->timeline, number)) {
-            break;
+            return;
         }
         int64_t now = usm_clock_ns();
         until = until != 0 ? until : now + JOIN_NS;
@@ -176,15 +147,6 @@ void usm_cuda_event_wait(usm_event *base)
             return;
         }
         sched_yield();
-    }
-    (void)usm_completion_end(base->queue, NULL, has_ended);
-}
-
-void usm_cuda_event_watch(usm_event *base)
-{
-    usm_cuda_event *event = event_of(base);
-    if (!usm_cuda_forked()) {
-        (void)usm_cuda_timeline_fence(event->timeline, usm_cuda_number_of(base));
     }
 }
 

@@ -48,7 +48,7 @@ CUresult usm_cuda_record_timer(CUevent *timer, const usm_cuda_timeline *timeline
 
 /*
  * Elapsed times are floats in milliseconds, so they are exact to about a microsecond only for short
- * distances: after NEAR_MS the base is replaced by the start of a task. Takes the queue's lock.
+ * distances: after NEAR_MS the base is replaced by the start of a task. Queue lock held.
  */
 void usm_cuda_read_times(usm_cuda_event *event)
 {
@@ -59,7 +59,6 @@ void usm_cuda_read_times(usm_cuda_event *event)
     usm_cuda_scope scope;
     float until_start = 0, length = 0;
     bool entered = usm_cuda_enter(base->queue->device, &scope, NULL) == USM_OK;
-    usm_lock_take(&base->queue->lock);
     bool known = entered && native->base != NULL && usm_cuda.elapsed_time != NULL &&
                  usm_cuda.elapsed_time(&until_start, native->base, event->start) == CUDA_SUCCESS &&
                  usm_cuda.elapsed_time(&length, event->start, event->end) == CUDA_SUCCESS;
@@ -81,7 +80,6 @@ void usm_cuda_read_times(usm_cuda_event *event)
         native->base = event->start;
         event->start = old;
     }
-    usm_lock_give(&base->queue->lock);
     if (entered) {
         usm_cuda_leave(&scope);
     }

@@ -7,6 +7,7 @@
 #include "cuda_backend.h"
 
 #include "core/base/heap.h"
+#include "cpu/cpu.h"
 
 #include <stdlib.h>
 
@@ -101,14 +102,9 @@ static bool is_known(const usm_event *event, bool host, bool reads_now)
 {
     for (size_t i = 0; i < event->n_links; i++) {
         const usm_link *link = &event->links[i];
-        if (usm_event_ended(link->event)) {
-            if (usm_later_inherits(event, link)) {
-                return false;
-            }
-            continue;
-        }
-        if (link->event->queue->backend != event->queue->backend || usm_cuda_number_of(link->event) == 0 ||
-            (reads_now && link->data) || (host && lands(link->event))) {
+        usm_link_state state = usm_link_look(event, link);
+        if (state == USM_LINK_ELSEWHERE ||
+            (state == USM_LINK_IN_DRIVER && ((reads_now && link->data) || (host && lands(link->event))))) {
             return false;
         }
     }
@@ -233,7 +229,6 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
     if (USM_UNLIKELY(atomic_load_explicit(&timeline->eager, memory_order_relaxed))) {
         usm_cuda_note(base->queue->device, usm_cuda_timeline_fence_here(timeline, number));
     }
-    usm_completion_watch(base);
     return USM_OK;
 }
 
@@ -254,7 +249,7 @@ static usm_status submit(usm_cuda_event *event, const usm_command *command, usm_
 {
     usm_event *base = &event->event;
     if (command->kind == USM_COMMAND_HOST) {
-        return usm_later_run_on_host(base, command, NULL, error);
+        return USM_ON_HOST;
     }
     usm_cuda_staging staging = usm_cuda_staging_of(base, command);
     bool staged = staging != USM_CUDA_DIRECT, reads_now = staging == USM_CUDA_FROM_HOST;
@@ -264,12 +259,21 @@ static usm_status submit(usm_cuda_event *event, const usm_command *command, usm_
         event->landing = usm_cuda_pinned_spare(); /* given back with the event */
     }
     if (staged && event->landing == NULL) {
-        return usm_later_run_on_host(base, command, usm_cuda_run_on_host, error);
+        return USM_ON_HOST;
     }
     if (known) {
         return enqueue_now(event, command, staged, error);
     }
     return usm_cuda_queue_of(base->queue)->per_thread ? waits_for_host(error) : USM_LATER;
+}
+
+usm_status usm_cuda_queue_run(usm_event *event, const usm_command *command, usm_error *error)
+{
+    if (command->kind == USM_COMMAND_FILL) {
+        usm_cpu_block(command, 1);
+        return USM_OK;
+    }
+    return usm_cuda_copy_on_host(event, command, error);
 }
 
 /* Work can be enqueued in the per-thread default stream by its own thread alone, now or later. */
@@ -327,7 +331,7 @@ usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *base, const usm_co
         return usm_cuda_lost(queue->device, error);
     }
     if (command->kind == USM_COMMAND_HOST && !eager) {
-        return usm_later_run_on_host(base, command, NULL, error);
+        return USM_ON_HOST;
     }
     usm_status status = usm_cuda_enter(queue->device, &scope, error);
     if (status != USM_OK) {

@@ -119,7 +119,7 @@ usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_timeline *timelin
     bool from = usm_cuda_knows(&event->event, command->as.copy.src);
     usm_cuda_pinned *pinned = event->landing;
     CUresult code;
-    event->later.command = *command;
+    event->event.command = *command; /* nothing that it points to is read at the end */
     if (from) {
         code = usm_cuda.cuMemcpyAsync(usm_cuda_address(pinned->data), usm_cuda_address(command->as.copy.src),
                                       nbytes, timeline->stream);
@@ -221,11 +221,7 @@ static void close_pipe(pipe_of_pieces *pipe)
     }
 }
 
-/*
- * On a thread of the queue. All that the task depends on has ended, so any stream will do. The thread waits
- * in the driver, without a lock.
- */
-static usm_status copy_on_host(usm_event *event, const usm_command *command, usm_error *error)
+usm_status usm_cuda_copy_on_host(usm_event *event, const usm_command *command, usm_error *error)
 {
     usm_device *device = event->queue->device;
     char *dst = command->as.copy.dst;
@@ -261,13 +257,4 @@ static usm_status copy_on_host(usm_event *event, const usm_command *command, usm
     }
     usm_cuda_leave(&scope);
     return status;
-}
-
-usm_status usm_cuda_run_on_host(usm_event *event, const usm_command *command, usm_error *error)
-{
-    if (command->kind == USM_COMMAND_FILL) {
-        usm_cpu_block(command, 1);
-        return USM_OK;
-    }
-    return copy_on_host(event, command, error);
 }

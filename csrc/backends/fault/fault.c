@@ -4,7 +4,7 @@
  * fail each call of an operation in turn.
  */
 #include "core/base/fault.h"
-#include "backends/host/host.h" /* usm_host_task: the events are the host's */
+#include "backends/host/host.h"
 #include "core/base/heap.h"
 #include "core/device/backend.h"
 #include "core/program/program.h"
@@ -131,8 +131,8 @@ static usm_status queue_create(usm_queue *queue, usm_error *error)
 static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                usm_error *error)
 {
-    return fails(QUEUE_SUBMIT) ? refuse(error, QUEUE_SUBMIT)
-                               : usm_host_queue_submit(queue, event, command, error);
+    (void)queue, (void)event, (void)command;
+    return fails(QUEUE_SUBMIT) ? refuse(error, QUEUE_SUBMIT) : USM_ON_HOST;
 }
 
 static usm_status program_build(usm_program *program, const usm_program_source *source, char **log,
@@ -154,8 +154,7 @@ const usm_backend usm_fault_backend = {
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_LIBRARY),
     .program_language = USM_LANGUAGE_LIBRARY,
     .builtin_language = USM_LANGUAGE_BUILTIN,
-    .event_size = sizeof(usm_host_task),
-    .event_zeroed = offsetof(usm_host_task, command),
+    .event_size = sizeof(usm_event),
     .start = start,
     .device_partition = device_partition,
     .context_create = context_create,
@@ -164,8 +163,8 @@ const usm_backend usm_fault_backend = {
     .queue_create = queue_create,
     .queue_run_now = usm_host_queue_run_now,
     .queue_submit = queue_submit,
+    .queue_run = usm_host_queue_run,
     .event_wait = usm_host_event_wait,
-    .event_destroy = usm_host_event_destroy,
     .program_build = program_build,
     .program_destroy = usm_host_program_destroy,
     .kernel_create = kernel_create,

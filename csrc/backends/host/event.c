@@ -54,9 +54,3 @@ void usm_host_event_wait(usm_event *event)
         sched_yield();
     }
 }
-
-void usm_host_event_destroy(usm_event *event)
-{
-    usm_host_task *task = (usm_host_task *)event;
-    usm_launch_free_from(task->copied, task->room);
-}

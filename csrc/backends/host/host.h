@@ -16,9 +16,8 @@ USM_ENTRY(usm_host, memory_allocate);
 USM_ENTRY(usm_host, memory_free);
 USM_ENTRY(usm_host, queue_create);
 USM_ENTRY(usm_host, queue_run_now);
-USM_ENTRY(usm_host, queue_submit);
+USM_ENTRY(usm_host, queue_run);
 USM_ENTRY(usm_host, event_wait);
-USM_ENTRY(usm_host, event_destroy);
 USM_ENTRY(usm_host, program_build);
 USM_ENTRY(usm_host, program_destroy);
 USM_ENTRY(usm_host, kernel_create);
@@ -35,17 +34,6 @@ void usm_host_pin_thread(const usm_device *device);
  * Returns false if no task was run.
  */
 bool usm_host_queue_help(const usm_event *event, bool awake_too);
-
-/* An event of this backend is its task. */
-typedef struct usm_host_task {
-    usm_event event;
-    usm_launch *copied; /* owned copy of a kernel launch */
-    /* From here on not zeroed (usm_backend.event_zeroed). */
-    usm_command command;
-    usm_work work;
-    /* For most launches: malloc is slow where one thread allocates a block and another frees it. */
-    _Alignas(max_align_t) char room[sizeof(usm_launch) + 8 * sizeof(usm_argument)];
-} usm_host_task;
 
 /* command.c: does a command on the calling thread, with up to `width` threads where it is large. */
 usm_status usm_host_execute(const usm_command *command, unsigned width, usm_error *error);

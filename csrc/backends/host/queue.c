@@ -6,6 +6,7 @@
 
 #include "core/base/heap.h"
 #include "core/layout/strided.h"
+#include "core/tasks/deferral.h"
 #include "core/tasks/runtime_history.h"
 #include "core/tasks/worker.h"
 
@@ -39,44 +40,6 @@ typedef struct host_queue {
     usm_priority priority;
 } host_queue;
 
-/*
- * Tasks that end together on one thread: that thread takes the queue's lock once for this many, as the
- * submitting thread holds it most of the time.
- */
-#define MANY 16
-
-static _Thread_local struct {
-    usm_ended events;
-    unsigned n;
-} ended;
-
-/* Takes the tasks that this thread has ended off their queue, and drops their references. */
-static void forget_ended(usm_worker *worker)
-{
-    (void)worker;
-    ended.n = 0;
-    usm_events_forget(&ended.events); /* may drop the queue */
-}
-
-static void finish(usm_host_task *task, usm_status status, usm_error *error)
-{
-    usm_failure *failure = NULL;
-    if (status != USM_OK) {
-        failure = usm_failure_from_error(error);
-        failure = failure != NULL ? failure : usm_failure_no_memory();
-        usm_error_clear(error);
-    }
-    usm_event_finish_among(&task->event, failure, &ended.events);
-    if (++ended.n == MANY) {
-        forget_ended(NULL);
-    }
-}
-
-static usm_host_task *task_of(const usm_work *work)
-{
-    return (usm_host_task *)((char *)work - offsetof(usm_host_task, work));
-}
-
 /* Commands of usmpy, whose time is known; not foreign code: host tasks and kernels of users. */
 static bool is_ours(const usm_command *command)
 {
@@ -94,36 +57,20 @@ static bool has_history(const usm_command *command)
            !command->as.launch->kernel->program->any_place;
 }
 
-static void run(usm_work *work)
+usm_status usm_host_queue_run(usm_event *event, const usm_command *command, usm_error *error)
 {
-    usm_host_task *task = task_of(work);
-    usm_event *event = &task->event, *outer = usm_event_current();
     const usm_queue *queue = event->queue;
     /* Helpers would inherit a low priority, and keep it for tasks of other queues. */
     unsigned width = queue->priority == USM_PRIORITY_LOW ? 1 : queue->device->info.max_compute_units;
-    usm_error error;
-    usm_status status = USM_OK;
-    error.failure = NULL;
-    if (task->command.kind == USM_COMMAND_HOST) {
-        forget_ended(NULL); /* it may take long, and fork */
-    }
-    bool learns = has_history(&task->command), timed = learns || event->profiled || event->traced;
-    event->start_ns = timed ? usm_clock_ns() : 0;
-    if (atomic_load_explicit(&event->cause, memory_order_acquire) == NULL) {
-        usm_event_enter(event, USM_TASK_RUNNING);
-        usm_event_set_current(event);
-        status = usm_host_execute(&task->command, width, &error);
-        usm_event_set_current(outer); /* a task that waits may have taken this one */
-    } else {
-        learns = false;
-    }
-    event->end_ns = timed ? usm_clock_ns() : 0;
+    bool learns = has_history(command);
+    int64_t begun_ns = learns ? usm_clock_ns() : 0;
+    usm_status status = usm_host_execute(command, width, error);
     if (learns) {
-        const usm_launch *launch = task->command.as.launch;
+        const usm_launch *launch = command->as.launch;
         usm_runtime_learn(&((host_queue *)queue->native)->history, launch->kernel,
-                          usm_range_items(&launch->range), event->end_ns - event->start_ns <= QUICK_NS);
+                          usm_range_items(&launch->range), usm_clock_ns() - begun_ns <= QUICK_NS);
     }
-    finish(task, status, &error); /* may drop the queue, and frees the task */
+    return status;
 }
 
 /*
@@ -138,12 +85,12 @@ static bool is_awaited(const usm_event *event, const usm_event *awaited)
 /* For usm_worker_take: may the thread that waits for `awaited` run this task? */
 static bool is_short(const usm_work *work, const void *awaited)
 {
-    const usm_host_task *task = task_of(work);
-    const usm_command *command = &task->command;
+    const usm_event *event = (const usm_event *)((const char *)work - offsetof(usm_event, work));
+    const usm_command *command = &event->command;
     if (has_history(command)) {
-        const host_queue *host = task->event.queue->native;
+        const host_queue *host = event->queue->native;
         const usm_launch *launch = command->as.launch;
-        return is_awaited(&task->event, awaited) &&
+        return is_awaited(event, awaited) &&
                usm_runtime_is_short(&host->history, launch->kernel, usm_range_items(&launch->range));
     }
     return is_ours(command) && usm_host_command_cost(command) <= SHORT_BYTES;
@@ -159,8 +106,8 @@ bool usm_host_queue_help(const usm_event *event, bool awake_too)
     if (work == NULL) {
         return false;
     }
-    run(work);
-    forget_ended(NULL);
+    usm_deferral_run(work);
+    usm_deferral_forget_ended(NULL);
     usm_worker_done(&host->worker);
     return true;
 }
@@ -183,7 +130,11 @@ usm_status usm_host_queue_create(usm_queue *queue, usm_error *error)
     }
     /* Two at least, so that one stuck task does not stop the others of an out-of-order queue. */
     unsigned units = queue->device->info.max_compute_units;
-    usm_worker_init(&host->worker, queue->in_order ? 1 : units < 2 ? 2 : units, begin_thread, forget_ended);
+    usm_worker_init(&host->worker,
+                    queue->in_order ? 1
+                    : units < 2     ? 2
+                                    : units,
+                    begin_thread, usm_deferral_forget_ended);
     memset(&host->history, 0, sizeof host->history);
     host->device = queue->device;
     host->priority = queue->priority;
@@ -201,43 +152,4 @@ bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_
     usm_host_execute(command, 1, NULL);
     *end_ns = queue->profiling ? usm_clock_ns() : 0;
     return true;
-}
-
-static void ready(usm_event *event)
-{
-    usm_worker_put(event->queue->worker, &((usm_host_task *)event)->work); /* the event holds the queue */
-}
-
-/*
- * The task keeps copies of what the command points to; a launch in the event itself where it fits. It is put
- * on the worker's list when its last link has ended.
- */
-usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
-                                 usm_error *error)
-{
-    usm_host_task *task = (usm_host_task *)event;
-    task->command = *command;
-    task->work.run = run;
-    if (command->kind == USM_COMMAND_STRIDED) {
-        event->strided = usm_strided_clone(command->as.strided);
-        if (event->strided == NULL) {
-            return usm_error_memory(error, sizeof(usm_strided), "a copy's plan");
-        }
-        task->command.as.strided = event->strided;
-    }
-    if (command->kind == USM_COMMAND_LAUNCH) {
-        task->copied = usm_launch_clone_in(command->as.launch, task->room, sizeof task->room);
-        if (task->copied == NULL) {
-            return usm_error_memory(error, sizeof(usm_launch), "a launch");
-        }
-        task->command.as.launch = task->copied;
-    }
-    usm_status status = usm_worker_announce(queue->worker, "host", error);
-    if (status == USM_OK) {
-        usm_event_enter(event, USM_TASK_ON_HOST);
-        if (usm_event_arm(event, ready)) {
-            ready(event);
-        }
-    }
-    return status;
 }

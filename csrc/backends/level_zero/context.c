@@ -6,6 +6,7 @@
 #include "level_zero.h"
 
 #include "core/base/heap.h"
+#include "core/tasks/completion.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -50,16 +51,11 @@ static ze_result_t new_context(const usm_context *context, const usm_level_zero_
                : result;
 }
 
-/* The watching thread runs from the first context on: nothing needs it before. */
 usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
 {
     const usm_level_zero_driver *driver = usm_level_zero_device_of(context->devices[0])->driver;
     usm_status status =
         usm_level_zero_forked() ? usm_level_zero_after_fork(error) : check_one_driver(context, error);
-    if (status != USM_OK) {
-        return status;
-    }
-    status = usm_completion_start(error); /* it may have ended with an interpreter before this one */
     if (status != USM_OK) {
         return status;
     }

@@ -20,24 +20,6 @@ void usm_level_zero_release_parts(usm_level_zero_event *event)
     }
 }
 
-/* Level Zero events carry no error of the task: only a lost device makes one fail. */
-usm_status usm_level_zero_event_result(usm_event *base, usm_error *error)
-{
-    usm_level_zero_event *event = (usm_level_zero_event *)base;
-    usm_level_zero_release_parts(event);
-    if (base->profiled) {
-        usm_level_zero_read_times(event);
-    }
-    if (event->result == ZE_RESULT_SUCCESS ||
-        atomic_load_explicit(&base->cause, memory_order_acquire) != NULL) {
-        return USM_OK;
-    }
-    return usm_error_driver(error, USM_DRIVER, "level_zero", (int)event->result,
-                            usm_level_zero_name(event->result), "the task ended with %s (0x%x) on %s",
-                            usm_level_zero_name(event->result), (unsigned)event->result,
-                            base->queue->device->info.name);
-}
-
 /* Is this about the task? Other results, such as memory that ran out, are about the query. */
 static bool is_answer(ze_result_t result)
 {
@@ -58,35 +40,39 @@ static ze_result_t ask(const usm_level_zero_slot *slot)
     return result;
 }
 
-static bool has_ended(usm_event *base)
+/*
+ * Level Zero events carry no error of the task: only a lost device makes one fail. They do not tell whether a
+ * task has begun.
+ */
+usm_progress usm_level_zero_event_poll(usm_event *base, usm_error *error)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
-    ze_result_t result = ask(atomic_load_explicit(&event->slot, memory_order_relaxed));
-    if (result != ZE_RESULT_NOT_READY) { /* else it stays the success that a wait has seen (event_wait) */
-        event->result = result;
+    if (usm_level_zero_forked()) {
+        return USM_PROGRESS_PENDING;
     }
-    return result != ZE_RESULT_NOT_READY;
-}
-
-/*
- * One query for the oldest task, and one for each that has ended; of lists without an order, for
- * the first few.
- */
-bool usm_level_zero_queue_poll(usm_queue *queue)
-{
-    return !usm_level_zero_forked() && usm_completion_end(queue, NULL, has_ended).more;
+    event->result = ask(atomic_load_explicit(&event->slot, memory_order_relaxed));
+    if (event->result == ZE_RESULT_NOT_READY) {
+        return USM_PROGRESS_PENDING;
+    }
+    usm_level_zero_release_parts(event);
+    if (base->profiled) {
+        usm_level_zero_read_times(event);
+    }
+    if (event->result == ZE_RESULT_SUCCESS) {
+        return USM_PROGRESS_COMPLETE;
+    }
+    (void)usm_error_driver(error, USM_DRIVER, "level_zero", (int)event->result,
+                           usm_level_zero_name(event->result), "the task ended with %s (0x%x) on %s",
+                           usm_level_zero_name(event->result), (unsigned)event->result,
+                           base->queue->device->info.name);
+    return USM_PROGRESS_FAILED;
 }
 
 void usm_level_zero_event_wait(usm_event *base)
 {
-    usm_level_zero_slot *slot =
-        atomic_load_explicit(&((usm_level_zero_event *)base)->slot, memory_order_acquire);
-    if (slot == NULL || usm_level_zero_forked()) {
-        return;
-    }
-    ze_result_t result = usm_level_zero.zeEventHostSynchronize(slot->id, JOIN_NS);
-    if (result != ZE_RESULT_NOT_READY) {
-        (void)usm_completion_end(base->queue, result == ZE_RESULT_SUCCESS ? base : NULL, has_ended);
+    if (!usm_level_zero_forked()) {
+        (void)usm_level_zero.zeEventHostSynchronize(
+            atomic_load_explicit(&((usm_level_zero_event *)base)->slot, memory_order_acquire)->id, JOIN_NS);
     }
 }
 

@@ -7,7 +7,7 @@
 #include "core/tasks/stream.h"
 
 #include "core/program/launch.h"
-#include "core/tasks/completion.h"
+#include "core/tasks/deferral.h"
 #include "core/tasks/fork.h"
 
 #include <level_zero/ze_api.h>
@@ -122,8 +122,6 @@ typedef struct usm_level_zero_event {
     void *temporary;    /* the driver's memory, until the end */
     usm_kernel *kernel; /* one count, until the end: the driver's must not go while it runs */
     ze_result_t result; /* as the driver had it at the end */
-    /* From here on not zeroed (usm_backend.event_zeroed). */
-    usm_later later;
 } usm_level_zero_event;
 
 static inline usm_level_zero_queue *usm_level_zero_queue_of(const usm_queue *queue)
@@ -241,7 +239,7 @@ usm_status usm_level_zero_launch_kernel(const usm_level_zero_turn *turn, const u
 /* profiling.c: fills start_ns and end_ns of a task that the driver has ended. No lock. */
 void usm_level_zero_read_times(usm_level_zero_event *event);
 
-/* Entries of the table, each in the file that its first word names; queue_poll is in event.c. */
+/* Entries of the table, each in the file that its first word names. */
 USM_ENTRY(usm_level_zero, start);
 USM_ENTRY(usm_level_zero, device_partition);
 USM_ENTRY(usm_level_zero, context_create);
@@ -256,9 +254,9 @@ USM_ENTRY(usm_level_zero, queue_create);
 USM_ENTRY(usm_level_zero, queue_destroy);
 USM_ENTRY(usm_level_zero, queue_run_now);
 USM_ENTRY(usm_level_zero, queue_submit);
-USM_ENTRY(usm_level_zero, queue_poll);
 USM_ENTRY(usm_level_zero, event_wait);
-USM_ENTRY(usm_level_zero, event_result);
+USM_ENTRY(usm_level_zero, event_poll);
+USM_ENTRY(usm_level_zero, queue_run);
 USM_ENTRY(usm_level_zero, event_destroy);
 USM_ENTRY(usm_level_zero, program_build);
 USM_ENTRY(usm_level_zero, program_destroy);

@@ -46,16 +46,6 @@ void usm_level_zero_queue_destroy(usm_queue *queue)
     free(native);
 }
 
-/* The driver's event of a link, where the driver can wait for it: already appended, in the same context. */
-static usm_level_zero_slot *driver_event(const usm_queue *queue, const usm_link *link)
-{
-    const usm_queue *other = link->event->queue;
-    if (other->backend != queue->backend || other->context != queue->context) {
-        return NULL;
-    }
-    return atomic_load_explicit(&((usm_level_zero_event *)link->event)->slot, memory_order_acquire);
-}
-
 /*
  * Fills in the events to wait for. False: the driver cannot wait for one of the links. A list in order keeps
  * its own order; tasks of other lists, and of lists without an order, wait for each other's events.
@@ -67,20 +57,18 @@ static bool collect(const usm_level_zero_event *event, ze_event_handle_t *waits,
     *n = 0;
     for (size_t i = 0; i < base->n_links; i++) {
         const usm_link *link = &base->links[i];
-        if (usm_event_ended(link->event)) {
-            if (usm_later_inherits(base, link)) {
-                return false;
-            }
+        usm_link_state state = usm_link_look(base, link);
+        if (state == USM_LINK_ENDED) {
             continue;
         }
-        usm_level_zero_slot *slot = driver_event(base->queue, link);
-        if (slot == NULL) {
+        if (state == USM_LINK_ELSEWHERE || link->event->queue->context != base->queue->context) {
             return false;
         }
         bool same_list =
             link->event->queue == base->queue && ((usm_level_zero_event *)link->event)->list == event->list;
         if (!(same_list && list->in_order)) {
-            waits[(*n)++] = slot->id;
+            waits[(*n)++] =
+                atomic_load_explicit(&((usm_level_zero_event *)link->event)->slot, memory_order_acquire)->id;
         }
     }
     return true;
@@ -94,11 +82,7 @@ static usm_status submit(usm_level_zero_event *event, const usm_command *command
     if (!collect(event, waits, &n)) {
         return USM_LATER;
     }
-    usm_status status = usm_level_zero_append(event, command, n, waits, error);
-    if (status == USM_OK) {
-        usm_completion_watch(&event->event);
-    }
-    return status;
+    return usm_level_zero_append(event, command, n, waits, error);
 }
 
 /*
@@ -113,7 +97,8 @@ static bool is_fill_of_host(const usm_event *event, const usm_command *command)
 
 enum { FILL_PART = 16 << 10 }; /* a multiple of all patterns */
 
-static usm_status fill_on_host(usm_event *event, const usm_command *command, usm_error *error)
+/* Such a fill. */
+usm_status usm_level_zero_queue_run(usm_event *event, const usm_command *command, usm_error *error)
 {
     char *dst = command->as.fill.dst;
     size_t nbytes = command->as.fill.nbytes, done = command->as.fill.pattern_size;
@@ -140,11 +125,8 @@ usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *base, const 
     if (usm_level_zero_forked()) {
         return usm_level_zero_after_fork(error);
     }
-    if (command->kind == USM_COMMAND_HOST) {
-        return usm_later_run_on_host(base, command, NULL, error);
-    }
-    if (is_fill_of_host(base, command)) {
-        return usm_later_run_on_host(base, command, fill_on_host, error);
+    if (command->kind == USM_COMMAND_HOST || is_fill_of_host(base, command)) {
+        return USM_ON_HOST;
     }
     if (base->n_links > USM_INLINE_LINKS) {
         waits = usm_malloc(base->n_links * sizeof *waits);

@@ -17,7 +17,7 @@ static void launch_builtin(const usm_launch *launch)
 }
 
 /* On a thread of the queue, when everything that the command depends on has completed. */
-static usm_status execute(usm_event *event, const usm_command *command, usm_error *error)
+usm_status usm_minimal_queue_run(usm_event *event, const usm_command *command, usm_error *error)
 {
     (void)event;
     (void)error; /* a driver's call may fail: usm_error_driver */
@@ -35,15 +35,4 @@ static usm_status execute(usm_event *event, const usm_command *command, usm_erro
         default: /* barriers and markers, which do nothing, and prefetches, which are hints */
             return USM_OK;
     }
-}
-
-/*
- * Queue lock held. The core keeps the command, and calls `execute` with no lock held when all
- * links have ended.
- */
-usm_status usm_minimal_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
-                                    usm_error *error)
-{
-    (void)queue;
-    return usm_later_run_on_host(event, command, command->kind == USM_COMMAND_HOST ? NULL : execute, error);
 }

@@ -7,10 +7,9 @@
 extern const usm_backend usm_minimal_backend;
 const usm_backend usm_minimal_backend = {
     .name = "minimal",
-    .event_size = sizeof(usm_minimal_event),
-    .event_zeroed = offsetof(usm_minimal_event, later),
+    .event_size = sizeof(usm_event),
     .start = usm_minimal_start,
     .memory_allocate = usm_minimal_memory_allocate,
     .memory_free = usm_minimal_memory_free,
-    .queue_submit = usm_minimal_queue_submit,
+    .queue_run = usm_minimal_queue_run,
 };

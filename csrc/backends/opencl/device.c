@@ -377,7 +377,6 @@ usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error 
     if (status == USM_OK && *n_devices == 0) {
         status = usm_error_set(error, USM_UNAVAILABLE, "no OpenCL platform has a device");
     }
-    status = status == USM_OK ? usm_completion_start(error) : status;
     if (status != USM_OK) {
         *n_devices = 0; /* those of platforms before the one that failed */
         return status;

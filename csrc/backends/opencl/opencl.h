@@ -6,7 +6,7 @@
 #include "core/tasks/stream.h"
 
 #include "core/program/launch.h"
-#include "core/tasks/completion.h"
+#include "core/tasks/deferral.h"
 #include "core/tasks/fork.h"
 #include "core/tasks/runtime_history.h"
 
@@ -109,8 +109,6 @@ typedef struct usm_opencl_event {
     size_t items;
     int64_t enqueued_ns; /* in profiling queues, and of launches that nothing is known of; else 0 */
     cl_event refused; /* the driver's first event where the task went again: others may still wait for it */
-    /* From here on not zeroed (usm_backend.event_zeroed). */
-    usm_later later;
 } usm_opencl_event;
 
 static inline usm_opencl_queue *usm_opencl_queue_of(const usm_queue *queue)
@@ -188,7 +186,7 @@ typedef struct usm_opencl_kernel {
 usm_status usm_opencl_launch_kernel(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *out,
                                     usm_error *error);
 
-/* Entries of the table, each in the file that its first word names; queue_poll is in event.c. */
+/* Entries of the table, each in the file that its first word names. */
 USM_ENTRY(usm_opencl, start);
 USM_ENTRY(usm_opencl, device_partition);
 USM_NATIVE_ENTRY(usm_opencl, handle);
@@ -204,10 +202,9 @@ USM_ENTRY(usm_opencl, queue_create);
 USM_ENTRY(usm_opencl, queue_destroy);
 USM_ENTRY(usm_opencl, queue_run_now);
 USM_ENTRY(usm_opencl, queue_submit);
-USM_ENTRY(usm_opencl, queue_poll);
 USM_ENTRY(usm_opencl, event_wait);
-USM_ENTRY(usm_opencl, event_result);
-USM_ENTRY(usm_opencl, event_is_running);
+USM_ENTRY(usm_opencl, event_poll);
+USM_ENTRY(usm_opencl, queue_run);
 USM_ENTRY(usm_opencl, event_destroy);
 USM_ENTRY(usm_opencl, program_build);
 USM_ENTRY(usm_opencl, program_destroy);

@@ -49,20 +49,16 @@ static bool ask(const usm_opencl_event *event, cl_profiling_info what, int64_t *
 
 /*
  * The best difference between the clocks so far. A task that ends after another must not get an earlier end
- * than that one, so a difference that was used for a task holds for the next. Takes the queue's lock.
+ * than that one, so a difference that was used for a task holds for the next. Queue lock held.
  */
-static int64_t best_of(usm_queue *base, int64_t found_ns)
+static int64_t best_of(usm_opencl_queue *queue, int64_t found_ns)
 {
-    usm_opencl_queue *queue = usm_opencl_queue_of(base);
-    usm_lock_take(&base->lock);
     int64_t now_ns = usm_clock_ns(), drifted = (now_ns - queue->compared_ns) / DRIFT;
     if (queue->compared_ns == 0 || found_ns > queue->clock_ns - drifted) {
         queue->clock_ns = found_ns;
         queue->compared_ns = now_ns;
     }
-    int64_t best_ns = queue->clock_ns;
-    usm_lock_give(&base->lock);
-    return best_ns;
+    return queue->clock_ns;
 }
 
 /*
@@ -78,8 +74,7 @@ void usm_opencl_read_times(usm_opencl_event *event)
                  ask(event, CL_PROFILING_COMMAND_END, &end) &&
                  (queue->has_timer || ask(event, CL_PROFILING_COMMAND_QUEUED, &queued));
     if (known) {
-        int64_t clock_ns =
-            queue->has_timer ? queue->clock_ns : best_of(base->queue, event->enqueued_ns - queued);
+        int64_t clock_ns = queue->has_timer ? queue->clock_ns : best_of(queue, event->enqueued_ns - queued);
         base->start_ns = start + clock_ns;
         base->end_ns = end + clock_ns;
     } else {

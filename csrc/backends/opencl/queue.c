@@ -87,17 +87,6 @@ void usm_opencl_queue_destroy(usm_queue *queue)
     free(native);
 }
 
-/* The driver's event of a link, where the driver can wait for it: already enqueued, in the same context. */
-static cl_event driver_event(const usm_queue *queue, const usm_link *link)
-{
-    const usm_queue *other = link->event->queue;
-    if (other->backend != queue->backend ||
-        usm_opencl_queue_of(other)->context != usm_opencl_queue_of(queue)->context) {
-        return NULL;
-    }
-    return atomic_load_explicit(&((usm_opencl_event *)link->event)->id, memory_order_acquire);
-}
-
 /*
  * Fills in the wait list. False: the driver cannot wait for one of the links. Sets event->state, and
  * *before_us to expected_us of the links. Tasks of an in-order queue are not in each other's lists, as the
@@ -112,17 +101,15 @@ static bool collect(usm_opencl_event *event, cl_event *waits, cl_uint *n, int32_
     *before_us = 0;
     for (size_t i = 0; i < base->n_links; i++) {
         const usm_link *link = &base->links[i];
-        if (usm_event_ended(link->event)) {
-            if (usm_later_inherits(base, link)) {
-                return false;
-            }
+        usm_link_state state = usm_link_look(base, link);
+        if (state == USM_LINK_ENDED) {
             continue;
         }
-        cl_event id = driver_event(base->queue, link);
-        if (id == NULL) {
+        if (state == USM_LINK_ELSEWHERE ||
+            usm_opencl_queue_of(link->event->queue)->context != usm_opencl_queue_of(base->queue)->context) {
             return false;
         }
-        const usm_opencl_event *earlier = (usm_opencl_event *)link->event;
+        usm_opencl_event *earlier = (usm_opencl_event *)link->event;
         if (earlier->expected_us < 0 || *before_us < 0) {
             *before_us = -1;
         } else if (earlier->expected_us > *before_us) {
@@ -133,14 +120,14 @@ static bool collect(usm_opencl_event *event, cl_event *waits, cl_uint *n, int32_
             continue; /* a task that may be enqueued again would then come after this one */
         }
         final = final && link->data && earlier->state == USM_OPENCL_FINAL;
-        waits[(*n)++] = id;
+        waits[(*n)++] = atomic_load_explicit(&earlier->id, memory_order_acquire);
     }
     event->state = final ? USM_OPENCL_FINAL : USM_OPENCL_BEHIND;
     return true;
 }
 
 /* A copy or a fill of memory that the host accesses. */
-static usm_status run_on_host(usm_event *event, const usm_command *command, usm_error *error)
+usm_status usm_opencl_queue_run(usm_event *event, const usm_command *command, usm_error *error)
 {
     (void)event, (void)error;
     usm_cpu_block(command, 1);
@@ -182,11 +169,17 @@ static usm_status submit(usm_opencl_event *event, const usm_command *command, cl
     if (!collect(event, waits, &n, &before_us)) {
         return USM_LATER;
     }
+    /* Of a task that the driver skipped: others may still wait for the event. */
+    cl_event refused = atomic_load_explicit(&event->id, memory_order_relaxed);
+    if (USM_UNLIKELY(refused != NULL)) {
+        event->refused = refused;
+        atomic_store_explicit(&event->id, NULL, memory_order_release);
+    }
     atomic_store_explicit(&event->status, CL_QUEUED, memory_order_relaxed);
     usm_opencl_expect(event, command, before_us);
     if (event->state == USM_OPENCL_BEHIND || usm_opencl_is_native_kernel(event->event.queue, command)) {
-        status = usm_later_keep(&event->event, command, error);
-        command = &event->later.command;
+        status = usm_event_keep_command(&event->event, command, error);
+        command = &event->event.command;
     }
     if (status == USM_OK) {
         status = usm_opencl_enqueue(event, command, n, waits, error);
@@ -194,7 +187,6 @@ static usm_status submit(usm_opencl_event *event, const usm_command *command, cl
     if (status == USM_OK) {
         const usm_queue *queue = event->event.queue;
         usm_opencl_platform_of(queue)->api->clFlush(usm_opencl_queue_of(queue)->id);
-        usm_completion_watch(&event->event);
     }
     return status;
 }
@@ -211,12 +203,10 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
     if (usm_opencl_forked()) {
         return usm_opencl_after_fork(error);
     }
-    if (command->kind == USM_COMMAND_HOST) {
-        return usm_later_run_on_host(base, command, NULL, error);
-    }
-    if ((usm_command_overlaps(command) && queue->device->info.host_reads_device) ||
+    if (command->kind == USM_COMMAND_HOST ||
+        (usm_command_overlaps(command) && queue->device->info.host_reads_device) ||
         is_fill_of_host(base, command)) {
-        return usm_later_run_on_host(base, command, run_on_host, error);
+        return USM_ON_HOST;
     }
     if (base->n_links > USM_INLINE_LINKS) {
         waits = usm_malloc(base->n_links * sizeof *waits);

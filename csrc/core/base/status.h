@@ -20,7 +20,8 @@ typedef enum usm_status {
     USM_INTERRUPTED, /* the waiter's poll callback asked to stop; nothing is wrong with the work */
     USM_DEADLOCK,    /* a task would have waited for itself                -> UsmError */
     USM_FORKED,      /* a driver backend was used before fork()            -> RuntimeError */
-    USM_LATER,       /* no error: the driver cannot take the command yet; within csrc/core alone */
+    USM_LATER,       /* no error, of queue_submit alone: the driver cannot take the command yet */
+    USM_ON_HOST,     /* no error, of queue_submit alone: the command is for a thread of the queue */
 } usm_status;
 
 /*

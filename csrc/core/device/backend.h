@@ -65,6 +65,19 @@ typedef struct usm_pointer_info {
     size_t size; /* of the whole allocation; 0 where the driver does not report it */
 } usm_pointer_info;
 
+/* How far a driver has come with a task. */
+typedef enum usm_progress {
+    USM_PROGRESS_PENDING,  /* it has not begun, as far as the driver tells */
+    USM_PROGRESS_RUNNING,  /* it has begun */
+    USM_PROGRESS_COMPLETE, /* this and what follows: the driver has ended it */
+    /*
+     * It did not run, since a task in front of it failed. The command was kept (usm_event_keep_command), and
+     * the driver gets it once more if the task does not inherit that failure.
+     */
+    USM_PROGRESS_SKIPPED,
+    USM_PROGRESS_FAILED,
+} usm_progress;
+
 /* Objects of drivers that other libraries make and use too. */
 typedef enum usm_native {
     USM_NATIVE_DEVICE,
@@ -237,11 +250,10 @@ typedef struct usm_backend {
     usm_language builtin_language;
 
     /*
-     * Bytes of an event of this backend; its first member is usm_event. The core allocates it, and zeroes the
-     * first event_zeroed of them, but for the inline arrays: the rest is written before it is read. Where the
-     * core keeps commands for the backend (completion.h), its usm_later lies at event_zeroed.
+     * Bytes of an event of this backend; its first member is usm_event. The core allocates it, and zeroes
+     * what follows that member.
      */
-    size_t event_size, event_zeroed;
+    size_t event_size;
 
     /*
      * A driver is behind the backend, which may wait for its own locks or for work where memory is allocated
@@ -373,56 +385,46 @@ typedef struct usm_backend {
     bool (*queue_run_now)(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
 
     /*
-     * Enqueues the command, ordered after all of event->links, some of which may have ended.
-     *   USM_OK: the backend owns one reference to the event. Where the driver has the command, the backend
-     *     has called usm_completion_watch, and the core ends the event once queue_poll finds that it has
-     *     ended. A command that went to usm_later_run_on_host is ended by the core, too. Else the backend
-     *     calls usm_event_finish itself, exactly once, with no lock held, after all links have ended
-     *     (usm_event_arm), with `start_ns` and `end_ns` set.
+     * Enqueues the command, ordered after all of event->links, some of which may have ended (usm_link_look).
+     *   USM_OK: the driver has it.
+     *   USM_ON_HOST: a thread of the queue runs it once all links have ended: the function of a host command,
+     *     queue_run for others. Host commands of a queue that is not shared always get this answer.
      *   USM_LATER: the driver cannot wait for one of the links, or the task inherits a failure from one.
      *     Nothing was enqueued. The core keeps the command and calls again, with the kept copy, once the
-     *     driver has what the task waits for (event->task_state is USM_TASK_DEFERRED; USM_LATER is allowed
-     * again), or once all links have ended (USM_TASK_UNBLOCKED; it is not). Else: nothing was enqueued, and
-     * the error is filled. Thread: the submitting one or, for a deferred command, the one that ended its last
-     * link, which may be the watching thread. Locks: queue. Blocks: never.
+     *     driver has what the task waits for (state DEFERRED; USM_LATER is allowed again), or once all links
+     *     have ended (UNBLOCKED; it is not).
+     *   Else: nothing was enqueued, and the error is filled.
+     *   Thread: the submitting one or, for a deferred command, the one that ended its last link, which may be
+     *   the watching thread. Locks: queue. Blocks: never. NULL: the answer is always USM_ON_HOST.
      */
     usm_status (*queue_submit)(usm_queue *queue, usm_event *event, const usm_command *command,
                                usm_error *error);
 
     /*
-     * Ends the tasks that the driver has ended, by usm_completion_end, which calls event_result; returns true
-     * if the driver has more tasks of the queue. Leaves a graph capture alone.
-     *   Thread: any, also the watching thread, and one in a forked child. Locks: none. Blocks: never.
+     * Does a command, not one of the host's, for which queue_submit answered USM_ON_HOST. All links have
+     * ended.
+     *   Thread: one of the queue, or one that waits (usm_worker_take). Locks: none. Blocks: work.
+     *   NULL: queue_submit gives this answer for host commands alone.
+     */
+    usm_status (*queue_run)(usm_event *event, const usm_command *command, usm_error *error);
+
+    /*
+     * How far has the driver come with a task that it has? Called for the tasks of a queue in the order of
+     * their submission, and no more once the driver has ended the task: then sets start_ns and end_ns if the
+     * event is profiled, and fills the error if it failed. Leaves a graph capture alone.
+     *   Thread: any, also the watching thread, and one in a forked child. Locks: queue. Blocks: never.
      *   NULL: no task is ever in a driver.
      */
-    bool (*queue_poll)(usm_queue *queue);
+    usm_progress (*event_poll)(usm_event *event, usm_error *error);
     /*
-     * A thread waits for the task: polls the driver, waits in it, or takes part in the work, where that is
-     * faster than being woken. Returns once the event has ended. Returns earlier where the task is expected
-     * to take longer than this pays, which is less than the 50 ms after which Ctrl-C must have an effect;
-     * later where an expectation was wrong, since nothing can interrupt a wait in the driver.
-     *   Thread: any. Locks: none. Blocks: work. May end any events. NULL: the thread sleeps at once.
+     * A thread waits for a task that the driver has, or, without event_poll, for any: waits in the driver, or
+     * takes part in the work, where that is faster than being woken. The core polls before and afterwards.
+     * Returns early where the task is expected to take longer than this pays, which is less than the 50 ms
+     * after which Ctrl-C must have an effect; later where an expectation was wrong, since nothing can
+     * interrupt a wait in the driver.
+     *   Thread: any. Locks: none. Blocks: work. NULL: the thread sleeps at once.
      */
     void (*event_wait)(usm_event *event);
-    /*
-     * A thread sleeps until the task ends, and queue_poll is called often: from now on the driver must be
-     * able to tell the end of this task from that of later ones. Called once usm_event_in_driver is true;
-     * ends no event. Thread: any. Locks: any. Blocks: never. NULL: the driver can tell in any case.
-     */
-    void (*event_watch)(usm_event *event);
-    /*
-     * The driver has ended the task, and all links have ended: sets start_ns and end_ns if the event is
-     * profiled, and returns how the task ended. If event->cause is set the task fails in any case, and its
-     * effects do not count. USM_LATER: the driver has taken the task once more, and it has not ended. Called
-     * once for each end.
-     *   Thread: any. Locks: none. Blocks: never. NULL exactly where queue_poll is.
-     */
-    usm_status (*event_result)(usm_event *event, usm_error *error);
-    /*
-     * Has the driver begun with a task whose state is SUBMITTED?
-     *   Thread: any. Locks: none. Blocks: never. NULL: the state stays SUBMITTED until the end.
-     */
-    bool (*event_is_running)(usm_event *event);
     /*
      * Releases the driver part of an event that has ended or was refused; the core frees the struct.
      *   Thread: any. Locks: any. Blocks: never. NULL: there is nothing to release.

@@ -2,6 +2,7 @@
 
 #include "core/base/thread.h"
 #include "core/device/rule.h"
+#include "deferral.h"
 
 #include <pthread.h>
 
@@ -51,17 +52,22 @@ static struct {
 /* Ends a task that the driver and all links have ended. `ended` may be NULL. No lock. */
 static void finish(usm_event *event, usm_ended *ended)
 {
-    usm_error error;
-    error.failure = NULL;
-    usm_status status = USM_CALL(event->queue->backend, event_result)(event, &error);
-    if (status != USM_LATER) { /* else the driver has it once more */
-        /* The driver's clock, converted to the host's, is exact to about a microsecond. */
-        if (event->profiled) {
-            event->start_ns = event->start_ns < event->submit_ns ? event->submit_ns : event->start_ns;
-            event->end_ns = event->end_ns < event->start_ns ? event->start_ns : event->end_ns;
-        }
-        usm_event_finish_among(event, status == USM_OK ? NULL : usm_failure_take(&error), ended);
+    bool inherits = atomic_load_explicit(&event->cause, memory_order_acquire) != NULL;
+    if (USM_UNLIKELY(event->skipped) && !inherits && usm_deferral_submit_again(event)) {
+        return;
     }
+    /* The driver's clock, converted to the host's, is exact to about a microsecond. */
+    if (event->profiled) {
+        event->start_ns = event->start_ns < event->submit_ns ? event->submit_ns : event->start_ns;
+        event->end_ns = event->end_ns < event->start_ns ? event->start_ns : event->end_ns;
+    }
+    usm_failure *failure = event->failure;
+    event->failure = NULL;
+    if (USM_UNLIKELY(failure != NULL) && inherits) { /* the first failure is the cause of this one */
+        usm_failure_release(failure);
+        failure = NULL;
+    }
+    usm_event_finish_among(event, failure, ended);
 }
 
 void usm_completion_finish(usm_event *event)
@@ -96,29 +102,42 @@ static bool is_with_driver(const usm_event *event)
     return state == USM_TASK_SENT_AHEAD || state == USM_TASK_IN_DRIVER;
 }
 
-usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*has_ended)(usm_event *event))
+/*
+ * Asks the driver about a task that it has. Once the driver has ended it, the caller ends it here, or its
+ * links do (DRIVER_ENDED). Queue lock held.
+ */
+static usm_progress ask(usm_event *event)
+{
+    usm_error error;
+    error.failure = NULL;
+    usm_progress progress = USM_CALL(event->queue->backend, event_poll)(event, &error);
+    if (progress >= USM_PROGRESS_COMPLETE) {
+        event->failure = progress == USM_PROGRESS_FAILED ? usm_failure_take(&error) : NULL;
+        event->skipped = progress == USM_PROGRESS_SKIPPED;
+        usm_event_enter(event, usm_event_task_state(event) == USM_TASK_SENT_AHEAD ? USM_TASK_DRIVER_ENDED
+                                                                                  : USM_TASK_ENDING);
+    }
+    return progress;
+}
+
+usm_polled usm_completion_poll(usm_queue *queue)
 {
     usm_event *claimed = NULL, **last = &claimed;
     unsigned ended = 0, unended = 0, most = queue->in_order ? 1 : MOST_UNENDED;
     usm_lock_take(&queue->lock);
-    known = known != NULL && queue->in_order && is_with_driver(known) ? known : NULL;
     for (usm_event *event = queue->first; event != NULL && unended < most; event = event->following) {
         if (!is_with_driver(event)) {
             continue;
         }
-        if (known == NULL && !has_ended(event)) {
+        if (ask(event) < USM_PROGRESS_COMPLETE) {
             unended++;
             continue;
         }
-        known = event == known ? NULL : known;
         ended++;
-        if (usm_event_task_state(event) == USM_TASK_SENT_AHEAD) {
-            usm_event_enter(event, USM_TASK_DRIVER_ENDED); /* its links end it */
-            continue;
+        if (usm_event_task_state(event) == USM_TASK_ENDING) {
+            *last = event;
+            last = &event->next_ended;
         }
-        usm_event_enter(event, USM_TASK_ENDING);
-        *last = event;
-        last = &event->next_ended;
     }
     *last = NULL;
     /*
@@ -134,6 +153,41 @@ usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*h
     usm_lock_give(&queue->lock);
     end_all(claimed);
     return (usm_polled){ended, unended > 0};
+}
+
+bool usm_completion_is_running(usm_event *event)
+{
+    usm_queue *queue = event->queue;
+    usm_progress progress = USM_PROGRESS_PENDING;
+    usm_lock_take(&queue->lock);
+    if (is_with_driver(event)) {
+        progress = ask(event);
+    }
+    bool ends = progress >= USM_PROGRESS_COMPLETE && usm_event_task_state(event) == USM_TASK_ENDING;
+    usm_lock_give(&queue->lock);
+    if (ends) {
+        event->next_ended = NULL;
+        end_all(event);
+    }
+    return progress == USM_PROGRESS_RUNNING;
+}
+
+bool usm_completion_wait(usm_event *event)
+{
+    const usm_backend *backend = event->queue->backend;
+    bool in_driver = usm_event_in_driver(event);
+    usm_polled polled = {0, false};
+    do { /* the driver runs the last tasks: meanwhile the first ones are ended here */
+        polled = in_driver ? usm_completion_poll(event->queue) : polled;
+    } while (polled.ended > 0 && polled.more && !usm_event_ended(event));
+    if (!usm_event_ended(event) && (in_driver || backend->event_poll == NULL) &&
+        backend->event_wait != NULL) {
+        USM_CALL(backend, event_wait)(event);
+        if (in_driver && !usm_event_ended(event)) {
+            (void)usm_completion_poll(event->queue);
+        }
+    }
+    return usm_event_ended(event);
 }
 
 static bool start_locked(void);
@@ -206,15 +260,9 @@ void usm_completion_watch(usm_event *event)
 
 void usm_completion_poll_often(usm_event *event)
 {
-    const usm_backend *backend = event->queue->backend;
-    if (!usm_event_in_driver(event)) {
-        return; /* the thread that runs the task ends it; usm_completion_watch wakes the watching thread for a
-                   deferred one */
-    }
-    if (backend->event_watch != NULL) {
-        USM_CALL(backend, event_watch)(event);
-    }
-    wake_watcher(event->queue);
+    if (usm_event_in_driver(event)) {
+        wake_watcher(event->queue);
+    } /* else the thread that runs it ends it, and usm_completion_watch wakes the watching thread */
 }
 
 void usm_completion_reap(usm_queue *queue)
@@ -223,7 +271,7 @@ void usm_completion_reap(usm_queue *queue)
     uint64_t polled = atomic_load_explicit(&queue->watch.polled, memory_order_relaxed);
     if (submitted - polled >= USM_COMPLETION_BATCH &&
         atomic_compare_exchange_strong(&queue->watch.polled, &polled, submitted)) {
-        USM_CALL(queue->backend, queue_poll)(queue);
+        (void)usm_completion_poll(queue);
     }
 }
 
@@ -268,7 +316,7 @@ static bool look_after(usm_queue *queue)
         queue->watch.idle_ticks = 0;
         return false;
     }
-    if (USM_CALL(queue->backend, queue_poll)(queue)) {
+    if (usm_completion_poll(queue).more) {
         queue->watch.idle_ticks = 0;
         if (has_sleeper) {
             atomic_store(&queue->watch.has_sleeper, true);

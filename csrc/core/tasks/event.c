@@ -66,7 +66,7 @@ static void zero(const usm_backend *backend, usm_event *event)
     memset(event, 0xA5, backend->event_size);
 #endif
     memset(event, 0, head);
-    memset(event + 1, 0, backend->event_zeroed - sizeof *event);
+    memset(event + 1, 0, backend->event_size - sizeof *event);
 }
 
 void usm_events_free(usm_queue *queue)
@@ -103,7 +103,7 @@ static void clear(usm_event *event)
     }
     usm_failure_release(event->failure);
     free(event->strided);
-    usm_launch_free(event->launch);
+    usm_launch_free_from(event->launch, event->launch_room);
     if (event->accesses != event->inline_accesses) {
         free(event->accesses);
     }
@@ -132,21 +132,16 @@ void usm_event_release(usm_event *event)
 
 bool usm_event_has_ended(usm_event *event)
 {
-    const usm_backend *backend = event->queue->backend;
-    if (!usm_event_ended(event) && backend->queue_poll != NULL) {
-        (void)USM_CALL(backend, queue_poll)(event->queue);
+    if (usm_event_in_driver(event)) {
+        (void)usm_completion_poll(event->queue);
     }
     return usm_event_ended(event);
 }
 
 usm_event_state usm_event_ask_state(usm_event *event)
 {
-    usm_event_state state = usm_event_get_state(event);
-    const usm_backend *backend = event->queue->backend;
-    return state == USM_EVENT_SUBMITTED && backend->event_is_running != NULL &&
-                   USM_CALL(backend, event_is_running)(event)
-               ? USM_EVENT_RUNNING
-               : state;
+    return !usm_event_has_ended(event) && usm_completion_is_running(event) ? USM_EVENT_RUNNING
+                                                                           : usm_event_get_state(event);
 }
 
 static void set_cause(usm_event *event, usm_failure *failure)
@@ -505,12 +500,8 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     }
     /* Not restarted by a wake-up: other events wake this thread too, and must not keep it from polling. */
     int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
-    const usm_backend *backend = event->queue->backend;
-    if (backend->event_wait != NULL && deadline_ns == INT64_MAX) {
-        USM_CALL(backend, event_wait)(event);
-        if (usm_event_ended(event)) {
-            return USM_OK;
-        }
+    if (deadline_ns == INT64_MAX && usm_completion_wait(event)) {
+        return USM_OK;
     }
     usm_worker_block(true);
     usm_leaf *leaf = usm_leaf_of(event);

@@ -5,9 +5,12 @@
 #ifndef USM_CORE_EVENT_H
 #define USM_CORE_EVENT_H
 
+#include "command.h"
 #include "core/base/error.h"
 #include "core/base/refcount.h"
+#include "core/program/launch.h"
 #include "task_state.h"
+#include "worker.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -64,6 +67,7 @@ typedef struct usm_event {
     bool profiled;                  /* the times below are filled as they come */
     bool refused;  /* the backend refused it: it fails no other task, since the caller got the error */
     bool internal; /* as in usm_submission */
+    bool skipped;  /* queue lock: the driver ended it without having run it */
     /*
      * The order of submission in the process, above that of every dependency. 0: the task was done at once
      * and not traced.
@@ -71,7 +75,8 @@ typedef struct usm_event {
     uint64_t order;
     struct usm_queue *queue; /* one count */
     int64_t submit_ns, start_ns, end_ns;
-    struct usm_failure *failure; /* one count, set before the state is ERROR */
+    /* One count. Of a task in state ENDING: what the driver said of it, if that counts; then the task's. */
+    struct usm_failure *failure;
 
     /* Queue lock: the queue's pending events, in the order of submission. */
     struct usm_event *previous, *following;
@@ -105,12 +110,18 @@ typedef struct usm_event {
 
     struct usm_event *next_ended; /* in usm_ended, and of claimed ones (completion.c) */
 
-    /* Owned copies that a kept command points to (usm_later_keep); NULL: none. */
+    /* Owned copies that `command` points to; NULL: none. */
     struct usm_strided *strided;
     struct usm_launch *launch;
 
     usm_access inline_accesses[USM_INLINE_ACCESSES];
     usm_link inline_links[USM_INLINE_LINKS];
+
+    /* Written where they are needed (deferral.c): the command, while a driver does not have it; its work. */
+    usm_command command;
+    usm_work work;
+    /* For most launches: malloc is slow where one thread allocates a block and another frees it. */
+    _Alignas(max_align_t) char launch_room[sizeof(usm_launch) + 8 * sizeof(usm_argument)];
 } usm_event;
 
 /* The next in the order of submission, and one above the last that was taken. */
@@ -149,7 +160,7 @@ static inline usm_event_state usm_event_get_state(const usm_event *event)
                                         : USM_EVENT_ERROR;
 }
 
-/* The same, asking the driver whether it has begun. No lock. */
+/* The same, asking the driver first. No lock. */
 usm_event_state usm_event_ask_state(usm_event *event);
 
 static inline bool usm_event_ended(const usm_event *event)

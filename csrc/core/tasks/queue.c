@@ -1,9 +1,11 @@
 #include "queue.h"
 
+#include "completion.h"
 #include "core/base/detach.h"
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/device/rule.h"
+#include "deferral.h"
 #include "hazard.h"
 #include "worker.h"
 
@@ -27,15 +29,15 @@ static void destroy_parts(usm_queue *queue)
 static usm_status create_parts(usm_queue *queue, usm_error *error)
 {
     const usm_backend *backend = queue->backend;
-    usm_status status = USM_OK;
-    if (backend->queue_create != NULL) {
+    usm_status status = backend->event_poll != NULL ? usm_completion_start(error) : USM_OK;
+    if (status == USM_OK && backend->queue_create != NULL) {
         void *held = backend->has_driver ? usm_detach() : NULL;
         status = USM_CALL_IF(backend->has_driver, backend, queue_create)(queue, error);
         usm_attach(held);
     }
     if (status == USM_OK && queue->worker == NULL) {
         /* Several threads, so that one stuck task does not stop the others of an out-of-order queue. */
-        queue->worker = usm_worker_new(queue->in_order ? 1 : 4);
+        queue->worker = usm_worker_new(queue->in_order ? 1 : 4, usm_deferral_forget_ended);
         if (queue->worker == NULL) {
             destroy_parts(queue);
             status = usm_error_memory(error, sizeof *queue->worker, "a queue's threads");
@@ -302,7 +304,7 @@ enum { LAST_FEW = 16, MANY = 2 * LAST_FEW, TOO_MANY = 1024 };
 /* The task before the last few, one count. NULL: the tasks are few, or too many to count. */
 static usm_event *before_the_last(usm_queue *queue)
 {
-    if (queue->backend->queue_poll == NULL || usm_event_current() != NULL) {
+    if (queue->backend->event_poll == NULL || usm_event_current() != NULL) {
         return NULL;
     }
     usm_lock_take(&queue->lock);
@@ -424,7 +426,7 @@ usm_status usm_queues_finish_in_driver(usm_context *context, usm_wait_poll poll,
     enum { SECONDS = 10 };
     int64_t deadline_ns = usm_clock_ns() + SECONDS * INT64_C(1000000000);
     usm_status status = USM_OK;
-    if (context->backend->queue_poll == NULL) {
+    if (context->backend->event_poll == NULL) {
         return USM_OK;
     }
     for (usm_queue *queue = next_queue(NULL); queue != NULL; queue = next_queue(queue)) {

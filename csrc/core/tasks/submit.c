@@ -1,5 +1,6 @@
 /* usm_queue_submit: collects what a task waits for, and records the task where later ones find it. */
 #include "completion.h"
+#include "deferral.h"
 
 #include "core/base/heap.h"
 #include "core/device/rule.h"
@@ -414,7 +415,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
     status = begin(&attempt, error);
     usm_hazard_unlock(mask);
     if (attempt.outcome == RECORDED) {
-        status = usm_later_submit(queue, attempt.event, submission->command, error);
+        status = usm_deferral_submit(attempt.event, submission->command, error);
         if (status != USM_OK) {
             attempt.event->keeps = NULL; /* the caller's again */
             usm_deferred_count_task(usm_keep_home(submission->keeps), -1);

@@ -158,11 +158,11 @@ void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm
     usm_cond_init(&worker->changed);
 }
 
-usm_worker *usm_worker_new(unsigned max_threads)
+usm_worker *usm_worker_new(unsigned max_threads, void (*on_idle)(usm_worker *self))
 {
     usm_worker *worker = usm_malloc(sizeof *worker);
     if (worker != NULL) {
-        usm_worker_init(worker, max_threads, NULL, NULL);
+        usm_worker_init(worker, max_threads, NULL, on_idle);
     }
     return worker;
 }

@@ -46,8 +46,8 @@ typedef struct usm_worker {
 void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self),
                      void (*on_idle)(usm_worker *self));
 
-/* The same without hooks, in a block of its own; usm_worker_drop frees it. NULL: memory ran out. */
-USM_GIVES usm_worker *usm_worker_new(unsigned max_threads);
+/* The same in a block of its own; usm_worker_drop frees it. NULL: memory ran out. */
+USM_GIVES usm_worker *usm_worker_new(unsigned max_threads, void (*on_idle)(usm_worker *self));
 
 /*
  * Announces a task that will be put later: starts its thread while that can still fail. The error names
