@@ -71,7 +71,7 @@ def test_functions_are_known_to_all_threads_at_once(monkeypatch):
     for thread in threads:
         thread.join()
     sys.setswitchinterval(interval)
-    assert found == [("builtin", "print")] * 8
+    assert found == ["print"] * 8
 
 
 def put(x, v):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .. import _core
-    from .._python_kernels.expression import Expressions
+    from .._python_kernels.program import HelperProgram
 
 _TOKEN = (
     r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'"""
@@ -78,7 +78,7 @@ class Source:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._pieces: dict[str, str] = {}
-        self._expressions: Expressions | None = None
+        self._functions: HelperProgram | None = None
 
     def add(self, *lines: str) -> None:
         self._parts += [f"{line}\n" for line in lines]
@@ -105,13 +105,12 @@ class Source:
         given: of each argument its name here, its dtype's name, and whether it is a raw array. results: the
         names of the dtypes; None: it stores into raw arrays.
         """
-        if self._expressions is None:
-            from .._python_kernels.expression import Expressions
+        if self._functions is None:
+            from .._python_kernels.program import HelperProgram
 
-            self._expressions = Expressions(
-                [*(dtype for _, dtype, _ in given), *(results or ())], device.has_fp64
-            )
-        definitions, statement, values = self._expressions.write(function, given, results)
+            dtypes = [*(dtype for _, dtype, _ in given), *(results or ())]
+            self._functions = HelperProgram(dtypes, device.has_fp64)
+        definitions, statement, values = self._functions.write(function, given, results)
         self._parts.append(f'{definitions}#line 1 "<usmpy>"\n')
         return statement, values
 

@@ -7,124 +7,77 @@ import cmath
 import math
 from typing import Any
 
+
+def _table(words: str) -> dict[str, str]:
+    """Words `name:value`; a name alone stands for itself."""
+    return {name: value or name for name, _, value in (word.partition(":") for word in words.split())}
+
+
 # Of real numbers: integers become the kernel's floating-point type, and a constant stays one.
-REAL: dict[str, str] = {
-    **{
-        f"{a}{name}{h}": f"{a}{name}{h}"
-        for name in ("cos", "sin", "tan")
-        for a in ("", "a")
-        for h in ("", "h")
-    },
-    **{
-        name: name
-        for name in ("cbrt", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "lgamma", "log", "log10")
-    },
-    **{name: name for name in ("log1p", "log2", "sqrt", "degrees", "radians", "rsqrt")},
-    "gamma": "tgamma",
-}
-REAL_PAIRS = {
-    "atan2": "atan2",
-    "copysign": "copysign",
-    "fmod": "fmod",
-    "hypot": "hypot",
-    "nextafter": "nextafter",
-}
-REAL_PAIRS |= {"ldexp": "ldexp", "remainder": "remainder", "logaddexp": "@logaddexp", "powr": "pow"}
-REAL_TRIPLES = {"fma": "fma"}
+REAL = _table("""
+    cos cosh acos acosh sin sinh asin asinh tan tanh atan atanh cbrt erf erfc exp exp2 expm1 fabs lgamma
+    log log10 log1p log2 sqrt degrees radians rsqrt gamma:tgamma
+""")
+REAL_PAIRS = _table("""
+    atan2 copysign fmod hypot nextafter remainder logaddexp:@logaddexp powr:pow
+""")
 # Of complex numbers: those of the portable language, and ours.
-COMPLEX = {"exp": "exp", "conj": "conj", "sqrt": "@csqrt", "log": "@clog", "sin": "@csin", "cos": "@ccos"}
-COMPLEX |= {"sinh": "@csinh", "cosh": "@ccosh"}
-TESTS = {"isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite", "signbit": "signbit"}
+COMPLEX = _table("exp conj sqrt:@csqrt log:@clog sin:@csin cos:@ccos sinh:@csinh cosh:@ccosh")
+TESTS = _table("isnan isinf isfinite signbit")
 # Integers are what they are, reals are rounded.
-ROUNDED = {"ceil": "ceil", "floor": "floor", "trunc": "trunc", "round": "rint"}
-OPERATORS = {
-    **{"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//", "remainder": "%"},
-    **{"pow": "**", "bitwise_left_shift": "<<", "bitwise_right_shift": ">>", "bitwise_and": "&"},
-    **{"bitwise_or": "|", "bitwise_xor": "^"},
-}
-COMPARISONS = {
-    "equal": "==",
-    "not_equal": "!=",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-}
-_LOGIC = ("logical_and", "logical_or", "logical_xor", "logical_not")
-_OTHERS = ("abs", "positive", "negative", "bitwise_invert", "maximum", "minimum", "clip", "sign")
-_MORE = ("square", "reciprocal", "where", "real", "imag")
+ROUNDED = _table("ceil floor trunc round:rint")
+OPERATORS = _table("""
+    add:+ subtract:- multiply:* divide:/ floor_divide:// remainder:% pow:** bitwise_left_shift:<<
+    bitwise_right_shift:>> bitwise_and:& bitwise_or:| bitwise_xor:^
+""")
+COMPARISONS = _table("equal:== not_equal:!= less:< less_equal:<= greater:> greater_equal:>=")
+LOGIC = _table("logical_and:&& logical_or:|| logical_xor:!=")
+UNARY = _table("positive:+ negative:- bitwise_invert:~")
+_OTHERS = _table("logical_not abs maximum minimum clip sign square reciprocal where real imag")
 # NumPy's other names for the same functions.
-_NUMPY = {"absolute": "abs", "fabs": "fabs", "true_divide": "divide", "power": "pow", "mod": "remainder"}
-_NUMPY |= {
-    "left_shift": "bitwise_left_shift",
-    "right_shift": "bitwise_right_shift",
-    "invert": "bitwise_invert",
-}
-_NUMPY |= {f"arc{name}": f"a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")}
-_NUMPY |= {
-    "arctan2": "atan2",
-    "conjugate": "conj",
-    "rint": "round",
-    "deg2rad": "radians",
-    "rad2deg": "degrees",
-}
+NUMPY = _table("""
+    absolute:abs true_divide:divide power:pow mod:remainder left_shift:bitwise_left_shift
+    right_shift:bitwise_right_shift invert:bitwise_invert arccos:acos arccosh:acosh arcsin:asin arcsinh:asinh
+    arctan:atan arctanh:atanh arctan2:atan2 conjugate:conj rint:round deg2rad:radians rad2deg:degrees
+""")
+_BUILTIN = _table("abs min max divmod pow int float bool complex len print sum range")
 
 # The names of built-in functions in programs, which variables do not take.
-EMITTED = {*REAL.values(), *REAL_PAIRS.values(), *COMPLEX.values(), *TESTS.values(), *ROUNDED.values(), "fma"}
+EMITTED = {*REAL.values(), *REAL_PAIRS.values(), *COMPLEX.values(), *TESTS, *ROUNDED.values()}
+EMITTED |= {"fma", "ldexp"}
 
-_INTEGERS = ("ceil", "floor", "trunc")  # of math: they return integers
-
-# Objects of Python, by identity: (kind, name).
-_KNOWN: dict[int, tuple[str, str]] = {}
+# Objects of Python, by identity: the names of the functions. Some of math differ from those of arrays.
+_KNOWN: dict[int, str] = {}
+_ARRAY = {*REAL, *REAL_PAIRS, *TESTS, *ROUNDED, *OPERATORS, *COMPARISONS, *COMPLEX, *LOGIC, *UNARY, *_OTHERS}
+_ARRAY |= {"ldexp"}
 
 
 def _fill() -> None:
     import usmpy
 
-    found: dict[int, tuple[str, str]] = {}  # other threads see all of it or nothing
-    for name in {**REAL, **REAL_PAIRS, **REAL_TRIPLES, **TESTS}:
-        if hasattr(math, name):
-            found[id(getattr(math, name))] = ("math", name)
-    for name in (*_INTEGERS, "gcd", "pow"):
-        found[id(getattr(math, name))] = ("math integer", name)
-    for name in COMPLEX:
-        if hasattr(cmath, name):
-            found[id(getattr(cmath, name))] = ("array", name)
-    for name in {**REAL, **REAL_PAIRS, **TESTS, **ROUNDED, **OPERATORS, **COMPARISONS, **COMPLEX}:
-        if hasattr(usmpy, name):
-            found[id(getattr(usmpy, name))] = ("array", name)
-    for name in (*_LOGIC, *_OTHERS, *_MORE):
-        if hasattr(usmpy, name):
-            found[id(getattr(usmpy, name))] = ("array", name)
-    for name in (
-        "abs",
-        "min",
-        "max",
-        "round",
-        "divmod",
-        "pow",
-        "int",
-        "float",
-        "bool",
-        "complex",
-        "len",
-        "print",
-        "sum",
-    ):
-        found[id(getattr(builtins, name))] = ("builtin", name)
-    for function, name in ((builtins.range, "range"), (math.fsum, "sum"), (math.prod, "prod")):
-        found[id(function)] = ("builtin", name)
+    of_math = dict.fromkeys([*REAL, *REAL_PAIRS, *TESTS, "ldexp", "fma", "gcd", "prod"])
+    of_math |= {name: f"math {name}" for name in ("ceil", "floor", "trunc", "pow", "remainder")}
+    sources: list[tuple[Any, dict[str, Any]]] = [
+        (math, {**of_math, "fsum": "sum"}),
+        (cmath, dict.fromkeys(COMPLEX)),
+        (usmpy, dict.fromkeys(_ARRAY)),
+        (builtins, {**dict.fromkeys(_BUILTIN), "round": "math round"}),
+    ]
+    found = {}  # other threads see all of it or nothing
+    for module, names in sources:
+        for name, own in names.items():
+            if hasattr(module, name):
+                found[id(getattr(module, name))] = own or name
     _KNOWN.update(found)
 
 
-def find(value: Any) -> tuple[str, str] | None:
-    """The kind and the name of a function on numbers; None: the object is no such function."""
+def find(value: Any) -> str | None:
+    """The name of a function on numbers; None: the object is no such function."""
     if not _KNOWN:
         _fill()
     if (found := _KNOWN.get(id(value))) is not None:
         return found
     if getattr(value, "__module__", "") == "numpy" or type(value).__name__ == "ufunc":
-        name = _NUMPY.get(value.__name__, value.__name__)
-        if name in REAL or name in REAL_PAIRS or ("array", name) in _KNOWN.values():
-            return "array", name
+        name = NUMPY.get(value.__name__, value.__name__)
+        return name if name in _ARRAY else None
     return None

@@ -26,7 +26,7 @@ from .functions import find
 from .kernel import number_in_memory
 from .library import FUNCTIONS
 from .scope import number_of, wrap
-from .types import BOOL, FLOAT32, FLOAT64, INT64
+from .types import BOOL, INT64
 
 try:
     import numpy
@@ -85,9 +85,8 @@ class Interpreter:
         bound.apply_defaults()
         arrays = {name: value for name, value in bound.arguments.items() if isinstance(value, _core.USMArray)}
         queue = common_queue(self._name, list(arrays.items()), None)
-        elements = [types.ELEMENTS.get(x.dtype.name, FLOAT32) for x in arrays.values()]
-        reals = [types.real_of(t) for t in elements if t.kind in ("float", "complex")]
-        rules = Rules(max(reals, default=FLOAT64 if queue.device.has_fp64 else FLOAT32))
+        elements = [x.dtype.name for x in arrays.values()]
+        rules = Rules(types.kernel_real(elements, queue.device.has_fp64))
         values = {name: self._value(name, value, rules) for name, value in bound.arguments.items()}
         launch = _Launch(self._name, self._function, space, rules)
         for event in depends:
@@ -121,9 +120,9 @@ class Interpreter:
                 f"{name} of {self._name}: {given} was given; a number, LocalMemory, None, or a USMArray of "
                 f"{', '.join(types.ELEMENTS)} is allowed"
             )
-        t = rules.strong(found.type)
+        t = types.strong(found.type, rules.real)
         travels = found.constant and t.kind in ("float", "complex")  # as a number of that type
-        return Typed(rules.stored(value, t.name) if travels else found.value, found.type, rules)
+        return Typed(rules.element(value, t.name) if travels else found.value, found.type, rules)
 
 
 # Arrays
@@ -206,7 +205,7 @@ class Elements:
         place, memory = self.place(key, self.data.ndim), self.memory
         if not memory.writable:
             raise ValueError(f"{memory.name} is read-only")
-        number = numpy.dtype(memory.type.name).type(memory.rules.stored(value, memory.element))
+        number = numpy.dtype(memory.type.name).type(memory.rules.element(value, memory.element))
         memory.written = True
         with numpy.errstate(all="ignore"):
             self.data[place] = number
@@ -321,7 +320,7 @@ class _Names:
             return tuple(map(self.replaced, value))
         if (found := find(value)) is not None:
             special: dict[str, Any] = {"len": self._len, "range": self._range, "print": print}
-            return special.get(found[1]) or functools.partial(self.rules.call, value)
+            return special.get(found) or functools.partial(self.rules.call, value)
         if not isinstance(value, str) and calls.dtype_of(value) is not None:
             return _Cast(value, self.rules)
         if isinstance(value, BuiltinFunctionType) and value in FUNCTIONS:
@@ -341,8 +340,7 @@ class _Names:
             return value
         if isinstance(value, enum.Enum) and (kind := type(number.value)) in (int, float, complex):
             return type(kind.__name__, (kind,), {"value": property(kind)})(number.value)
-        weak = number.type.weak or number.type == BOOL
-        return number.value if weak else Typed(number.value, number.type, self.rules)
+        return self.rules.unwrapped(number)
 
     def _len(self, value: Any) -> Any:
         return value.shape[0] if isinstance(value, Elements) and value.shape else len(value)
@@ -414,7 +412,7 @@ class _Item:
         if not isinstance(x, Elements):
             raise TypeError(f"{name} of {with_article(x)}: an array is allowed")
         memory, place = x.memory, x.place(index, x.ndim)
-        old, given = x[place], [Typed(rules.stored(v, memory.element), memory.type, rules) for v in values]
+        old, given = x[place], [Typed(rules.element(v, memory.element), memory.type, rules) for v in values]
         if what in _ATOMICS:
             x[place] = rules.call(_ATOMICS[what], old, given[0])
         elif what == "exchange" or old.value == given[0].value:

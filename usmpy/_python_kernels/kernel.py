@@ -194,10 +194,8 @@ class PythonKernel(_core._Immutable):
 
     def _program(self, arguments: tuple[Any, ...], device: Device | None) -> Program:
         kinds = [self._describe(k, value) for k, value in enumerate(arguments)]
-        elements = [types.ELEMENTS[kind[1]] for kind in kinds if kind[0] == "array"]
-        reals = [types.real_of(t) for t in elements if t.kind in ("float", "complex")]
-        double = device is None or device.has_fp64
-        real = max(reals, default=types.FLOAT64 if double else types.FLOAT32)
+        elements = [kind[1] for kind in kinds if kind[0] == "array"]
+        real = types.kernel_real(elements, device is None or device.has_fp64)
         checked = "" if not self._check else "host" if device is None else device.backend
         key = (*kinds, real, checked)
         with self._lock:

@@ -15,41 +15,19 @@ import numpy
 import usmpy
 
 from . import calls, functions, types
-from .arithmetic import Arithmetic
-from .body import Body
+from .arithmetic import FOLD
+from .expressions import Expressions
 from .scope import number_of, wrap
-from .types import BOOL, INT64, WEAK_INT, Type, promote
+from .types import BOOL, WEAK_INT, Type, promote
 from .values import Number, Value, constant
 
-# Of special methods: the functions of usmpy that operators are.
-_ARITHMETIC = {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "truediv": "divide",
-    "floordiv": "floor_divide",
-}
-_ARITHMETIC |= {
-    "mod": "remainder",
-    "pow": "pow",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
-}
-_ARITHMETIC |= {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
-_ORDER = {
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
-    "eq": "equal",
-    "ne": "not_equal",
-}
 # Functions of the operands as they are; the result is converted.
 _RAW: dict[str, Callable[..., Any]] = {
     **{"abs": abs, "complex": complex, "where": lambda test, a, b: a if test else b},
     **dict.fromkeys(("cast", "int", "float", "bool"), lambda a: a),
     **{"real": lambda a: a.real, "imag": lambda a: a.imag, "signbit": lambda a: math.copysign(1, a) < 0},
     **{"isnan": math.isnan, "isinf": math.isinf, "isfinite": math.isfinite},
+    **{"math floor": math.floor, "math ceil": math.ceil, "math trunc": math.trunc, "math round": round},
 }
 # Functions of operands that have the type of the result.
 _CONVERTED: dict[str, Callable[..., Any]] = {
@@ -61,11 +39,7 @@ _CONVERTED: dict[str, Callable[..., Any]] = {
     "lgamma": lambda a: _guarded(math.lgamma, a, math.inf),
     "math remainder": lambda a, b: math.nan if b == 0 or math.isinf(a) else math.remainder(a, b),
 }
-_NUMPY = {"pow": "power", "powr": "power", "round": "rint", "bitwise_invert": "invert"}
-_NUMPY |= {"bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift"}
-_NUMPY |= {name: f"arc{name[1:]}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "atan2")}
-
-_COMPARE: dict[str, Callable[..., Any]] = {name: getattr(operator, sign) for sign, name in _ORDER.items()}
+_NUMPY = {own: name for name, own in functions.NUMPY.items()} | {"powr": "power", "math pow": "power"}
 
 
 def _finite(values: tuple[float, ...]) -> bool:
@@ -105,14 +79,13 @@ def operand(value: Any) -> Operand | None:
     return Operand(number.type, number.type.weak or number.type == BOOL, number.value)
 
 
-class Rules(Body):
+class Rules(Expressions):
     """The translator's rules for numbers, without a program. real: the kernel's floating-point type."""
 
     def __init__(self, real: Type) -> None:
         self.real = real
         self._types: dict[Any, Type] = {}  # of results, by function and operands
         self._stores: set[Any] = set()  # that are allowed
-        self.arith = Arithmetic(real, self.refuse, self.need, self.temp, lambda node, test: None)
 
     # What the rules ask of a function that is compiled. The nodes of arguments hold the numbers themselves.
 
@@ -125,19 +98,17 @@ class Rules(Body):
     def temp(self, number: Number, copy: bool = False) -> Number:
         return number
 
+    def fail_if(self, node: ast.AST, test: str) -> None:
+        pass
+
     def many(self, nodes: Any) -> list[Value]:
         return [node.value for node in nodes]
-
-    def strong(self, t: Type) -> Type:
-        """The type in which numbers of that type travel."""
-        if not t.weak:
-            return t
-        return INT64 if t.kind == "int" else self.real if t.kind == "float" else types.complex_of(self.real)
 
     def _result(self, function: Any, *operands: tuple[Type, Any]) -> Number:
         """What the translator makes of the call."""
         nodes: list[Any] = [ast.Constant(_number(*key)) for key in operands]  # type: ignore[arg-type]
-        found = calls.call(self, function, ast.Call(ast.Name(getattr(function, "__name__", "")), nodes, []))
+        node = ast.Call(ast.Name(getattr(function, "__name__", "")), nodes, [])
+        found = calls.call_known(self, function, node)
         assert isinstance(found, Number)
         return found
 
@@ -147,17 +118,12 @@ class Rules(Body):
             self._types[key] = self._result(function, *operands).type
         return self._types[key]
 
-    def _check_stored(self, element: str, stored: tuple[Type, Any]) -> None:
-        if (element, stored) not in self._stores:
-            self.arith.stored(_number(*stored), element, ast.Pass(), "x[i]")
-            self._stores.add((element, stored))
-
     def call(self, function: Any, *arguments: Any) -> Any:
         """A call of a function that calls.py knows, also of a dtype. Arguments are Typed, or constants.
 
         The result is Typed, or a constant if all arguments are constants.
         """
-        kind, name = functions.find(function) or ("cast", "cast")
+        name = functions.find(function) or "cast"
         if name in ("min", "max") and len(arguments) == 1 and isinstance(arguments[0], tuple):
             arguments = arguments[0] if len(arguments[0]) > 1 else arguments[0] * 2
         if name == "log" and len(arguments) == 2:
@@ -172,26 +138,28 @@ class Rules(Body):
         if all(a.constant for a in given):
             found = self._result(function, *[a.key for a in given])
             if found.constant:
-                weak = found.type.weak or found.type == BOOL
-                return found.value if weak else Typed(found.value, found.type, self)
-        elif (
-            name in ("floor_divide", "remainder") and given[-1].value == 0 and given[-1].type.kind != "float"
-        ):
-            given[-1] = given[-1]._replace(constant=False)  # it may be that of a variable, and x // 0 is 0
+                return self.unwrapped(found)
+        elif name in ("floor_divide", "remainder") and given[1].value == 0 and given[1].type.kind != "float":
+            given[1] = given[1]._replace(constant=False)  # it may be that of a variable, and x // 0 is 0
         result = self._type(function, *[a.key for a in given])
-        return Typed(self._evaluate(kind, name, given, self.strong(result)), result, self)
+        return Typed(self._evaluate(name, given, types.strong(result, self.real)), result, self)
 
-    def _evaluate(self, kind: str, name: str, given: list[Operand], t: Type) -> Any:
+    def unwrapped(self, number: Number) -> Any:
+        """What a constant is in the interpreter."""
+        weak = number.type.weak or number.type == BOOL
+        return number.value if weak else Typed(number.value, number.type, self)
+
+    def _evaluate(self, name: str, given: list[Operand], t: Type) -> Any:
         raw = [a.value for a in given]
-        if name in _COMPARE:
+        if name in functions.COMPARISONS:
             common = promote(given[0].type, given[1].type, self.real)
             if common is not None and common.kind in ("float", "complex"):  # others are exact
-                raw = [convert(value, self.strong(common)) for value in raw]
-            return _COMPARE[name](*raw)
+                raw = [convert(value, types.strong(common, self.real)) for value in raw]
+            return FOLD[functions.COMPARISONS[name]](*raw)
         if name in _RAW:
             return convert(_RAW[name](*raw), t)
-        if name in functions.ROUNDED and (kind != "array" or t.whole or t == BOOL):
-            return convert(round(raw[0]) if name == "round" else getattr(math, name)(raw[0]), t)
+        if name in functions.ROUNDED and (t.whole or t == BOOL):
+            return convert(raw[0], t)
         if t.whole and name == "pow":
             return types.wrap(pow(raw[0], raw[1], 1 << t.bits) if raw[1] >= 0 else 0, t)
         if name == "ldexp":
@@ -199,19 +167,19 @@ class Rules(Body):
         if name.endswith("_shift"):
             given[1] = Operand(t, False, raw[1] & (t.bits - 1))
         values = [self._as(a, t) for a in given]
-        if (kind, name) == ("math", "remainder") or name in _CONVERTED:
-            return convert(
-                _CONVERTED[name if kind != "math" or name != "remainder" else "math remainder"](*values), t
-            )
+        if name in _CONVERTED:
+            return convert(_CONVERTED[name](*values), t)
         if name == "clip":
             return _numpy("minimum", t, _numpy("maximum", t, *values[:2]), values[2])
         return _numpy(_NUMPY.get(name, name), t, *values)
 
-    def stored(self, value: Any, element: str) -> Any:
+    def element(self, value: Any, dtype: str) -> Any:
         """The value as an element of that dtype, which is assigned, has it."""
         x = self._need(value)
-        self._check_stored(element, x.key)
-        return self._as(x, types.ELEMENTS[element])
+        if (dtype, x.key) not in self._stores:
+            self.stored(_number(*x.key), dtype, ast.Pass(), "x[i]")
+            self._stores.add((dtype, x.key))
+        return self._as(x, types.ELEMENTS[dtype])
 
     def _need(self, value: Any) -> Operand:
         found = operand(value)
@@ -268,26 +236,29 @@ class Typed:
         return self.rules.call(usmpy.bitwise_invert, +self if self.type == BOOL else self)  # type: ignore[operator]
 
 
-def _define() -> None:
-    def method(name: str, function: Any, mirrored: bool = False) -> None:
-        def call(self: Typed, *others: Any) -> Any:
-            if any(operand(other) is None for other in others):
-                return NotImplemented
-            return self.rules.call(function, *((*others, self) if mirrored else (self, *others)))
+def _method(function: Any, mirrored: bool = False) -> Callable[..., Any]:
+    """A method of Typed that calls a function by the rules."""
 
-        setattr(Typed, name, property(call) if name in ("real", "imag") else call)
+    def call(self: Typed, *others: Any) -> Any:
+        if any(operand(other) is None for other in others):
+            return NotImplemented
+        return self.rules.call(function, *((*others, self) if mirrored else (self, *others)))
 
-    for name, function in {**_ARITHMETIC, **_ORDER, "neg": "negative", "pos": "positive"}.items():
-        method(f"__{name}__", getattr(usmpy, function))
-        if name in _ARITHMETIC:
-            method(f"__r{name}__", getattr(usmpy, function), True)
-    for built in (abs, round, math.floor, math.ceil, math.trunc):
-        method(f"__{built.__name__}__", built)
-    for name in ("real", "imag", "conj"):
-        method(name, getattr(usmpy, name))
-    method("conjugate", usmpy.conj)
-    for kind in (bool, int, float, complex, str, hash):
-        setattr(Typed, f"__{kind.__name__}__", lambda self, *, kind=kind: kind(self.value))
+    return call
 
 
-_define()
+for _name, _sign in {**functions.OPERATORS, **functions.COMPARISONS}.items():
+    _special = FOLD[_sign].__name__.strip("_")
+    setattr(Typed, f"__{_special}__", _method(getattr(usmpy, _name)))
+    if _name in functions.OPERATORS:
+        setattr(Typed, f"__r{_special}__", _method(getattr(usmpy, _name), mirrored=True))
+for _name, _function in {"neg": usmpy.negative, "pos": usmpy.positive, "abs": abs, "round": round}.items():
+    setattr(Typed, f"__{_name}__", _method(_function))
+for _function in (math.floor, math.ceil, math.trunc):
+    setattr(Typed, f"__{_function.__name__}__", _method(_function))
+for _name in ("real", "imag"):
+    setattr(Typed, _name, property(_method(getattr(usmpy, _name))))
+for _name in ("conj", "conjugate"):
+    setattr(Typed, _name, _method(usmpy.conj))
+for _kind in (bool, int, float, complex, str, hash):
+    setattr(Typed, f"__{_kind.__name__}__", lambda self, *, kind=_kind: kind(self.value))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -59,6 +60,11 @@ def stored_name(element: str) -> str:
     return STORED.get(element) or c_name(ELEMENTS[element])
 
 
+def declared_name(element: str) -> str:
+    """The same of an array that a function declares: OpenCL C has no arrays of half without cl_khr_fp16."""
+    return "ushort" if element == "float16" else stored_name(element)
+
+
 def real_of(number: Type) -> Type:
     """The type of a complex number's parts."""
     return Type("float", number.bits // 2) if number.kind == "complex" else number
@@ -66,6 +72,19 @@ def real_of(number: Type) -> Type:
 
 def complex_of(number: Type) -> Type:
     return Type("complex", 2 * number.bits)
+
+
+def strong(number: Type, real: Type) -> Type:
+    """The type in which a number travels: a weak one is int64, or the kernel's floating-point type."""
+    if not number.weak:
+        return number
+    return INT64 if number.kind == "int" else real if number.kind == "float" else complex_of(real)
+
+
+def kernel_real(elements: Iterable[str], double: bool) -> Type:
+    """The kernel's floating-point type, for arrays of these dtypes. double: the device has float64."""
+    found = [real_of(ELEMENTS[name]) for name in elements if name in ELEMENTS]
+    return max((t for t in found if t.kind == "float"), default=FLOAT64 if double else FLOAT32)
 
 
 _LEVELS = ("bool", "int", "uint", "float", "complex")
@@ -108,9 +127,17 @@ def limits(number: Type) -> tuple[int, int]:
     return -(1 << number.bits - 1), (1 << number.bits - 1) - 1
 
 
-def fits(value: int, number: Type) -> bool:
-    least, most = limits(number)
-    return least <= value <= most
+def fits(value: complex, number: Type) -> bool:
+    """Whether a number of Python is in the range of the type."""
+    if number.whole:
+        least, most = limits(number)
+        return least <= int(value.real) <= most
+    most_real = 3.4028235677973366e38 if real_of(number).bits == 32 else math.inf
+    try:
+        parts = (complex(value).real, complex(value).imag)
+    except OverflowError:
+        return False
+    return all(abs(part) < most_real or math.isinf(part) or part != part for part in parts)
 
 
 def wrap(value: int, number: Type) -> int:

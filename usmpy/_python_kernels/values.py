@@ -15,13 +15,13 @@ UNKNOWN = 64  # bits of an integer of which nothing is known
 class Parameter:
     """A parameter of a kernel or a helper, and what its body does with it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, where: tuple[Any, ...] = ()) -> None:
         self.name = name
+        self.where = where  # the argument, and indices of tuples
         self.met: set[Type] = set()  # integer types that a Python int becomes
         self.extents: set[int] = set()  # axes whose length is used
         self.strides: set[int] = set()
         self.written = False
-        self.used = False
 
 
 @dataclass(slots=True)
@@ -60,6 +60,10 @@ def constant(value: complex, number: Type | None = None) -> Number:
 def known(number: Type, text: str) -> Number:
     """A number of which only the type is known."""
     return Number(number, text, None, number.bits or UNKNOWN, number.kind in ("uint", "bool"))
+
+
+def boolean(text: str) -> Number:
+    return Number(types.BOOL, text, None, 1, True)
 
 
 def size(text: str, bits: int = 63) -> Number:
@@ -165,3 +169,15 @@ def describe(value: Value) -> str:
     if isinstance(value, Tuple):
         return f"a tuple of {len(value.items)}"
     return "None" if value.value is None else f"the object {value.value!r:.60}"
+
+
+def bare(text: str) -> str:
+    """An expression of C without parentheses around all of it."""
+    if not text.startswith("(") or not text.endswith(")"):
+        return text
+    depth = 0
+    for k, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return text[1:-1] if k == len(text) - 1 else text
+    return text
