@@ -40,22 +40,10 @@ class Arithmetic:
     """Operators in one function. real: the kernel's type of floating-point numbers."""
 
     real: Type
-
-    def refuse(self, node: ast.AST, text: str, kind: Any = None) -> NoReturn:
-        """Raises the error for a node."""
-        raise NotImplementedError
-
-    def need(self, part: str, number: Type) -> str:
-        """The name of a function of portable_python.h, which the program is to have."""
-        raise NotImplementedError
-
-    def temp(self, number: Number, copy: bool = False) -> Number:
-        """The number with a name, so that it may be written twice; a copy: it does not change later."""
-        raise NotImplementedError
-
-    def fail_if(self, node: ast.AST, test: str) -> None:
-        """In a checked kernel, keeps a division by zero."""
-        raise NotImplementedError
+    refuse: Callable[..., NoReturn]  # raises the error for a node
+    need: Callable[[str, Type], str]  # the name of a function of portable_python.h, which the program gets
+    temp: Callable[..., Number]  # the number with a name, so that it may be written twice
+    fail_if: Callable[[ast.AST, str], None]  # in a checked kernel, keeps a division by zero
 
     # Conversions
 

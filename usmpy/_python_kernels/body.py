@@ -16,7 +16,6 @@ from .values import Array, Number, Object, Tuple, Value, bare, describe
 
 if TYPE_CHECKING:
     from .program import Unit
-    from .source import Origin
 
 _FILE = 150  # bytes of a file's name that errors show
 _LONG = 300  # characters of an expression, from which on it gets a name
@@ -42,16 +41,12 @@ class Body(Arithmetic):
     It is compiled several times, until the types of its variables do not change.
     """
 
-    def __init__(
-        self, program: Unit, function: FunctionType, origin: Origin, values: dict[str, Value]
-    ) -> None:
-        self.program, self.origin, self.function = program, origin, function
-        self.real = program.real
-        self.scope = Scope(function)
-        self.arguments = values
+    def __init__(self, program: Unit, function: FunctionType, values: dict[str, Value]) -> None:
+        self.program, self.function, self.origin = program, function, program.origin(function)
+        self.real, self.line = program.real, self.origin.first
+        self.scope, self.arguments = Scope(function), values
         self.variables: dict[str, Variable] = {}
         self._effects: dict[int, bool] = {}
-        self.line = origin.first
         self.reset()
 
     def reset(self) -> None:
@@ -85,6 +80,7 @@ class Body(Arithmetic):
         return f"usm_{part}_{c_name(number)}"
 
     def temp(self, number: Number, copy: bool = False) -> Number:
+        """The number with a name, so that it may be written twice; a copy: it does not change later."""
         if number.constant or (number.simple and not copy):
             return number
         name = self.fresh("t")

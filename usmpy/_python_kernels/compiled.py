@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from . import types
 from .body import Body, Lines
 from .names import of_kernel
-from .source import Origin
 from .statements import Function
 from .types import BOOL, UINT64, WEAK_INT, Type, c_name
 from .values import (
@@ -52,16 +51,13 @@ def _render(lines: Lines, filename: str) -> str:
 class Compiled(Function):
     """A function with parameters in C."""
 
-    name: str
-    # In the order of C, and what the body sees of each.
-    taken: list[tuple[Parameter, Number | Array]]
-
-    def __init__(
-        self, program: Unit, function: FunctionType, origin: Origin, values: dict[str, Value]
-    ) -> None:
-        self.taken = []
+    def __init__(self, program: Unit, function: FunctionType, values: dict[str, Value]) -> None:
+        name = of_kernel(function.__name__) if self.is_kernel else function.__name__
+        self.name = program.names.make(name, self)
+        # In the order of C, and what the body sees of each.
+        self.taken: list[tuple[Parameter, Number | Array]] = []
         inner = {name: self._inner(name, value, (name,), program) for name, value in values.items()}
-        super().__init__(program, function, origin, inner)
+        super().__init__(program, function, inner)
 
     def _inner(self, name: str, value: Value, where: tuple[Any, ...], program: Unit) -> Value:
         """What the body sees for an argument. where: the argument, and indices of tuples."""
@@ -119,12 +115,6 @@ class Kernel(Compiled):
 
     is_kernel = True
 
-    def __init__(
-        self, program: Unit, function: FunctionType, origin: Origin, values: dict[str, Value]
-    ) -> None:
-        super().__init__(program, function, origin, values)
-        self.name = program.names.make(of_kernel(function.__name__), program.names)
-
     def text(self) -> str:
         if not self.program.checked:
             return self.written("kernel void", self.parameters(), [])
@@ -135,12 +125,6 @@ class Kernel(Compiled):
 
 class Helper(Compiled):
     """A Python function that a kernel calls, for one set of argument types."""
-
-    def __init__(
-        self, program: Unit, function: FunctionType, origin: Origin, values: dict[str, Value]
-    ) -> None:
-        self.name = program.names.make(function.__name__, self)
-        super().__init__(program, function, origin, values)
 
     def text(self) -> str:
         head, result = "", "void"

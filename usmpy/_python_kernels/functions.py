@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import cmath
 import math
+from collections.abc import Callable
 from typing import Any
 
 
@@ -26,14 +27,20 @@ COMPLEX = _table("exp conj sqrt:@csqrt log:@clog sin:@csin cos:@ccos sinh:@csinh
 TESTS = _table("isnan isinf isfinite signbit")
 # Integers are what they are, reals are rounded.
 ROUNDED = _table("ceil floor trunc round:rint")
+TRUNCATED: dict[str, Callable[[float], int]] = {
+    **{"int": int, "math round": round},
+    **{f"math {function.__name__}": function for function in (math.ceil, math.floor, math.trunc)},
+}
 OPERATORS = _table("""
     add:+ subtract:- multiply:* divide:/ floor_divide:// remainder:% pow:** bitwise_left_shift:<<
     bitwise_right_shift:>> bitwise_and:& bitwise_or:| bitwise_xor:^
 """)
 COMPARISONS = _table("equal:== not_equal:!= less:< less_equal:<= greater:> greater_equal:>=")
 LOGIC = _table("logical_and:&& logical_or:|| logical_xor:!=")
-UNARY = _table("positive:+ negative:- bitwise_invert:~")
-_OTHERS = _table("logical_not abs maximum minimum clip sign square reciprocal where real imag")
+_OTHERS = _table("""
+    positive negative bitwise_invert logical_not abs maximum minimum clip sign square reciprocal where
+    real imag
+""")
 # NumPy's other names for the same functions.
 NUMPY = _table("""
     absolute:abs true_divide:divide power:pow mod:remainder left_shift:bitwise_left_shift
@@ -48,7 +55,7 @@ EMITTED |= {"fma", "ldexp"}
 
 # Objects of Python, by identity: the names of the functions. Some of math differ from those of arrays.
 _KNOWN: dict[int, str] = {}
-_ARRAY = {*REAL, *REAL_PAIRS, *TESTS, *ROUNDED, *OPERATORS, *COMPARISONS, *COMPLEX, *LOGIC, *UNARY, *_OTHERS}
+_ARRAY = {*REAL, *REAL_PAIRS, *TESTS, *ROUNDED, *OPERATORS, *COMPARISONS, *COMPLEX, *LOGIC, *_OTHERS}
 _ARRAY |= {"ldexp"}
 
 

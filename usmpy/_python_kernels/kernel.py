@@ -15,15 +15,13 @@ from .. import _core
 from .._kernels.call import with_article
 from ..errors import BuildError
 from . import types
-from .program import Program, Slot
+from .program import Program
 from .source import Origin
 from .types import Type
 
 if TYPE_CHECKING:
     from .._core import Device, Event, Kernel, Queue
     from .interpreter import Interpreter
-
-_KINDS = {"pointer": 0, "local": 0, "value": 0, "extent": 1, "stride": 2, "count": 3}
 
 
 class PythonKernel(_core._Immutable):
@@ -223,7 +221,7 @@ class PythonKernel(_core._Immutable):
         except BuildError as error:
             error.args = (f"{self._name}: {error.args[0]}", *error.args[1:])
             raise
-        slots = bytes(value for slot in program.slots() if slot.kind != "record" for value in _packed(slot))
+        slots = bytes(value for slot in program.slots() for value in slot)
         place = f"{os.path.basename(self._origin.filename)}:{self._origin.line(self._origin.tree)}"
         return built[program.name], slots, tuple(program.limits()), f"{self._name} ({place})"
 
@@ -241,7 +239,3 @@ def number_in_memory(value: Any) -> tuple[Type, Any] | None:
         return None
     found = types.ELEMENTS.get(read.dtype.name)
     return None if found is None else (found, read.item())
-
-
-def _packed(slot: Slot) -> tuple[int, int, int]:
-    return _KINDS[slot.kind], slot.argument, slot.axis

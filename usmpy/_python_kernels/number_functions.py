@@ -6,7 +6,7 @@ import ast
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from . import functions, types
 from .types import BOOL, INT32, INT64, WEAK_FLOAT, WEAK_INT
@@ -15,36 +15,27 @@ from .values import Array, Number, Object, Tuple, Value, boolean, constant, desc
 if TYPE_CHECKING:
     from .expressions import Expressions
 
-_Handler = Callable[["Expressions", str, list[Number], ast.Call], Value]
-_H = TypeVar("_H", bound=_Handler)
-_MANY = 99
-# By name: the least and the greatest number of arguments, and what makes the value.
-_HANDLERS: dict[str, tuple[int, int, _Handler]] = {}
-
-
-def _takes(least: int, *names: str, most: int = 0) -> Callable[[_H], _H]:
-    def register(handler: _H) -> _H:
-        _HANDLERS.update(dict.fromkeys(names, (least, most or least, handler)))
-        return handler
-
-    return register
-
 
 def call(body: Expressions, name: str, node: ast.Call) -> Value:
     """The value of a call of the function that functions.find gives this name."""
-    if name in _SPECIAL:
-        return _SPECIAL[name](body, name, node)
-    least, most, handler = _HANDLERS[name]
-    own = name.removeprefix("math ")
-    return handler(body, name, numbers(body, node, own, least, most), node)
+    found: Value
+    if name in _OF_CALLS:
+        found = _OF_CALLS[name](body, name, node)
+        return found
+    handler = _OF_NUMBERS[name]
+    given = numbers(body, node, name.removeprefix("math "), handler.__code__.co_argcount - 3)
+    found = handler(body, name, node, *given)
+    return found
 
 
-def numbers(body: Expressions, node: ast.Call, name: str, least: int, most: int = 0) -> list[Number]:
+def numbers(body: Expressions, node: ast.Call, name: str, least: int, most: float = 0) -> list[Number]:
     """The arguments, all of which are numbers."""
     if node.keywords:
         body.refuse(node.keywords[0].value, f"{name} takes no arguments by name")
     if not least <= len(node.args) <= (most or least):
-        wanted = f"{least} or more" if most == _MANY else f"{least} to {most}" if most > least else f"{least}"
+        wanted = (
+            f"{least} or more" if most == math.inf else f"{least} to {most}" if most > least else f"{least}"
+        )
         given = f"{len(node.args)} were given"
         body.refuse(node, f"{name} takes {wanted} argument{'s' * (wanted != '1')}, {given}")
     return [body.as_number(value, at) for value, at in zip(body.many(node.args), node.args, strict=True)]
@@ -80,21 +71,7 @@ def apply(body: Expressions, c: str, given: list[Number], node: ast.AST, name: s
     return Number(body.weakened(t, *given), text)
 
 
-@_takes(1, *functions.REAL, "conj")
-def _real(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    return apply(body, functions.REAL.get(name, "conj"), given, node, name)
-
-
-@_takes(2, *functions.REAL_PAIRS, "math pow", "math remainder")
-@_takes(3, "fma")
-def _reals(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    name = name.removeprefix("math ")
-    return apply(body, functions.REAL_PAIRS.get(name, name), given, node)
-
-
-@_takes(2, "ldexp")
-def _ldexp(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    a, b = given
+def _ldexp(body: Expressions, name: str, node: ast.Call, a: Number, b: Number) -> Number:
     t = body.strong(a, node).type if a.type.kind == "float" else body.real
     if not b.type.whole or a.type.kind == "complex":
         allowed = "a real number and an integer are allowed"
@@ -102,9 +79,7 @@ def _ldexp(body: Expressions, name: str, given: list[Number], node: ast.Call) ->
     return Number(t, f"ldexp({body.cast(a, t, node).text}, (int){body.strong(b, node).text})")
 
 
-@_takes(1, *functions.TESTS)
-def _test(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    (a,) = given
+def _test(body: Expressions, name: str, node: ast.Call, a: Number) -> Number:
     if a.type.kind == "complex":
         body.refuse(node, f"{name} of {describe(a)}: test .real and .imag")
     if a.type.kind != "float":
@@ -113,74 +88,50 @@ def _test(body: Expressions, name: str, given: list[Number], node: ast.Call) -> 
     return boolean(f"({name}({body.strong(a, node).text}) != 0)")
 
 
+def _hypot(body: Expressions, name: str, node: ast.Call) -> Value:
+    given = numbers(body, node, name, *((3, math.inf) if len(node.args) > 2 else (2,)))
+    return functools.reduce(lambda a, b: apply(body, name, [a, b], node), given)
+
+
+def _log(body: Expressions, name: str, node: ast.Call) -> Value:
+    given = numbers(body, node, name, 2 if len(node.args) == 2 else 1)
+    a, *base = (apply(body, name, [n], node, name) for n in given)
+    return body.binary("/", a, base[0], node) if base else a
+
+
 # Operators
 
 
-@_takes(2, *functions.OPERATORS)
-def _operator(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    a, b = given
-    return body.binary(functions.OPERATORS[name], a, b, node)
+def _invert(body: Expressions, name: str, node: ast.Call, a: Number) -> Number:
+    return body.negated(a) if a.type == BOOL else body.unary("~", a, node)
 
 
-@_takes(2, *functions.COMPARISONS)
-def _comparison(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    a, b = given
-    return body.compare(functions.COMPARISONS[name], a, b, node)
+def _logic(body: Expressions, name: str, node: ast.Call, a: Number, b: Number) -> Number:
+    truths = [body.truth(n, node) for n in (a, b)]
+    first, second = (str(int(n.value)) if n.constant else n.text for n in truths)
+    return boolean(f"({first} {functions.LOGIC[name]} {second})")
 
 
-@_takes(1, *functions.UNARY)
-def _unary(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    (a,) = given
-    inverted = name == "bitwise_invert" and a.type == BOOL
-    return body.negated(a) if inverted else body.unary(functions.UNARY[name], a, node)
-
-
-@_takes(2, *functions.LOGIC)
-def _logic(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    truths = [body.truth(n, node) for n in given]
-    a, b = (str(int(n.value)) if n.constant else n.text for n in truths)
-    return boolean(f"({a} {functions.LOGIC[name]} {b})")
-
-
-@_takes(1, "logical_not", "bool")
-def _truth(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    truth = body.truth(given[0], node)
-    return body.negated(truth) if name == "logical_not" else truth
-
-
-@_takes(2, "divmod")
-def _divmod(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Value:
-    a, b = map(body.temp, given)
+def _divmod(body: Expressions, name: str, node: ast.Call, a: Number, b: Number) -> Value:
+    a, b = body.temp(a), body.temp(b)
     return Tuple([body.binary(sign, a, b, node) for sign in ("//", "%")])
 
 
-@_takes(1, "square")
-def _square(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    return body.binary("**", given[0], constant(2), node)
+def _folded(body: Expressions, name: str, node: ast.Call) -> Value:
+    """The sum or the product of a tuple."""
+    value = body.value(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+    if not isinstance(value, Tuple):
+        body.refuse(node, f"{name} takes one tuple; of an array, write a loop")
+    sign, result = ("+", constant(0)) if name == "sum" else ("*", constant(1))
+    for item in value.items:
+        result = body.binary(sign, result, body.as_number(item, node), node)
+    return result
 
 
-@_takes(1, "reciprocal")
-def _reciprocal(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    return body.binary("/", constant(1), given[0], node)
+# Magnitude and order
 
 
-@_takes(3, "where")
-def _where(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    test, a, b = given
-    return body.choose(body.truth(test, node), a, b, node)
-
-
-# Parts, magnitudes and order
-
-
-@_takes(1, "real", "imag")
-def _part(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    return body.part(given[0], name, node)
-
-
-@_takes(1, "abs")
-def _absolute(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    (a,) = given
+def _absolute(body: Expressions, name: str, node: ast.Call, a: Number) -> Number:
     if a.constant and a.type.weak:
         return constant(abs(a.value))
     if a.type == BOOL:
@@ -194,17 +145,15 @@ def _absolute(body: Expressions, name: str, given: list[Number], node: ast.Call)
     return Number(WEAK_FLOAT if weak else types.real_of(a.type), f"{c}({a.text})")
 
 
-@_takes(1, "sign")
-def _sign(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    a = body.strong(given[0], node)
+def _sign(body: Expressions, name: str, node: ast.Call, a: Number) -> Number:
+    a = body.strong(a, node)
     if a.type.kind in ("complex", "bool"):
         body.refuse(node, f"sign of {describe(a)}: sign takes integers and reals")
     part = "sign_uint" if a.type.kind == "uint" else "sign"
     return known(a.type, f"{body.need(part, a.type)}({a.text})")
 
 
-@_takes(2, "maximum", "minimum")
-def _choose(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
+def _extreme(body: Expressions, name: str, node: ast.Call, *given: Number) -> Number:
     """max, min, maximum, minimum of two or more numbers."""
     result, greatest = given[0], name.startswith("max")
     for b in given:
@@ -223,57 +172,55 @@ def _choose(body: Expressions, name: str, given: list[Number], node: ast.Call) -
     return result
 
 
-@_takes(3, "clip")
-def _clip(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    a, low, high = given
-    return _choose(body, "minimum", [_choose(body, "maximum", [a, low], node), high], node)
+def _max_min(body: Expressions, name: str, node: ast.Call) -> Value:
+    if len(node.args) == 1 and isinstance(items := body.value(node.args[0]), Tuple) and items.items:
+        return _extreme(body, name, node, *[body.as_number(item, node) for item in items.items])
+    return _extreme(body, name, node, *numbers(body, node, name, 2, math.inf))
+
+
+def _clip(body: Expressions, name: str, node: ast.Call, a: Number, low: Number, high: Number) -> Number:
+    return _extreme(body, "minimum", node, _extreme(body, "maximum", node, a, low), high)
 
 
 # Conversions
 
 
-@_takes(1, *functions.ROUNDED)
-def _rounded(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    whole = given[0].type.whole or given[0].type == BOOL
-    return given[0] if whole else apply(body, functions.ROUNDED[name], given, node)
+def _rounded(body: Expressions, name: str, node: ast.Call, a: Number) -> Number:
+    whole = a.type.whole or a.type == BOOL
+    return a if whole else apply(body, functions.ROUNDED[name], [a], node)
 
 
-_WHOLE: dict[str, Callable[[float], int]] = {
-    **{"int": int, "round": round, "ceil": math.ceil, "floor": math.floor, "trunc": math.trunc}
-}
-
-
-@_takes(1, "int", "math ceil", "math floor", "math trunc")
-def _truncated(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
+def _truncated(body: Expressions, name: str, node: ast.Call, a: Number) -> Number:
     """math.floor and the like, int, round: int64."""
-    (number,) = given
-    name = name.removeprefix("math ")
-    if number.type.kind == "complex":
-        body.refuse(node, f"{describe(number)} becomes no integer: take .real or .imag")
-    body.finite(number, node)
-    if number.constant and number.type.weak:
-        return constant(_WHOLE[name](number.value))
-    if number.type == WEAK_INT:
-        return number
-    if number.type.kind != "float":
-        return body.cast(number, INT64, node)
-    c, text = functions.ROUNDED.get(name), body.strong(number, node).text
+    if a.type.kind == "complex":
+        body.refuse(node, f"{describe(a)} becomes no integer: take .real or .imag")
+    body.finite(a, node)
+    if a.constant and a.type.weak:
+        return constant(functions.TRUNCATED[name](a.value))
+    if a.type == WEAK_INT:
+        return a
+    if a.type.kind != "float":
+        return body.cast(a, INT64, node)
+    c, text = functions.ROUNDED.get(name.removeprefix("math ")), body.strong(a, node).text
     return known(INT64, f"((long){c}({text}))" if c else f"((long){text})")
 
 
-@_takes(1, "float")
-def _float(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    (a,) = given
+def _round(body: Expressions, name: str, node: ast.Call) -> Value:
+    if len(node.args) == 2:
+        body.refuse(node.args[1], "round takes one number: write round(x * 100) / 100")
+    return _truncated(body, name, node, *numbers(body, node, "round", 1))
+
+
+def _float(body: Expressions, name: str, node: ast.Call, a: Number) -> Number:
     if a.type.kind == "complex":
         body.refuse(node, f"{describe(a)} becomes no float: take .real or .imag")
-    if a.constant and a.type.weak:
-        # An integer that does not fit is an OverflowError.
+    if a.constant and a.type.weak:  # an integer that does not fit is an OverflowError
         return constant(float(body.cast(a, body.real, node).value))
     return body.explicit(a, body.real, node)
 
 
-@_takes(1, "complex", most=2)
-def _complex(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
+def _complex(body: Expressions, name: str, node: ast.Call) -> Number:
+    given = numbers(body, node, name, 1, 2)
     if len(given) == 1 and given[0].type.kind == "complex":
         return given[0]
     t = body.common(given[0], given[-1], node, "and")
@@ -282,9 +229,7 @@ def _complex(body: Expressions, name: str, given: list[Number], node: ast.Call) 
     return Number(types.complex_of(t), f"{types.complex_of(t).name}({', '.join(texts)})")
 
 
-@_takes(2, "gcd")
-def _gcd(body: Expressions, name: str, given: list[Number], node: ast.Call) -> Number:
-    a, b = given
+def _gcd(body: Expressions, name: str, node: ast.Call, a: Number, b: Number) -> Number:
     t = body.common(a, b, node, "and")
     if not t.whole:
         body.refuse(node, f"gcd of {a.type} and {b.type}: gcd takes integers")
@@ -292,41 +237,7 @@ def _gcd(body: Expressions, name: str, given: list[Number], node: ast.Call) -> N
     return known(t, f"{body.need('gcd', t)}({a.text}, {b.text})")
 
 
-# Functions whose number of arguments depends, or whose arguments are no numbers
-
-
-def _hypot(body: Expressions, name: str, node: ast.Call) -> Value:
-    given = numbers(body, node, name, *((3, _MANY) if len(node.args) > 2 else (2,)))
-    return functools.reduce(lambda a, b: apply(body, name, [a, b], node), given)
-
-
-def _log(body: Expressions, name: str, node: ast.Call) -> Value:
-    given = numbers(body, node, name, 2 if len(node.args) == 2 else 1)
-    a, *base = (apply(body, name, [n], node, name) for n in given)
-    return body.binary("/", a, base[0], node) if base else a
-
-
-def _round(body: Expressions, name: str, node: ast.Call) -> Value:
-    if len(node.args) == 2:
-        body.refuse(node.args[1], "round takes one number: write round(x * 100) / 100")
-    return _truncated(body, name, numbers(body, node, "round", 1), node)
-
-
-def _extreme(body: Expressions, name: str, node: ast.Call) -> Value:
-    if len(node.args) == 1 and isinstance(items := body.value(node.args[0]), Tuple) and items.items:
-        return _choose(body, name, [body.as_number(item, node) for item in items.items], node)
-    return _choose(body, name, numbers(body, node, name, 2, _MANY), node)
-
-
-def _folded(body: Expressions, name: str, node: ast.Call) -> Value:
-    """The sum or the product of a tuple."""
-    value = body.value(node.args[0]) if len(node.args) == 1 and not node.keywords else None
-    if not isinstance(value, Tuple):
-        body.refuse(node, f"{name} takes one tuple; of an array, write a loop")
-    sign, result = ("+", constant(0)) if name == "sum" else ("*", constant(1))
-    for item in value.items:
-        result = body.binary(sign, result, body.as_number(item, node), node)
-    return result
+# What takes other values than numbers
 
 
 def _len(body: Expressions, name: str, node: ast.Call) -> Value:
@@ -371,7 +282,35 @@ def _print(body: Expressions, name: str, node: ast.Call) -> Value:
 
 _FORMATS = {"float": "%g", "complex": "(%g%+gj)", "uint": "%lu"}
 _PRINTED_AS = {"float": "", "uint": "(ulong)"}
-_SPECIAL: dict[str, Callable[[Expressions, str, ast.Call], Value]] = {
-    **{"hypot": _hypot, "log": _log, "math round": _round, "max": _extreme, "min": _extreme},
-    **{"sum": _folded, "prod": _folded, "len": _len, "range": _range, "print": _print},
+
+_REAL, _BINARY, _COMPARE = functions.REAL, functions.OPERATORS, functions.COMPARISONS
+_PAIRS = {**functions.REAL_PAIRS, "math pow": "pow", "math remainder": "remainder"}
+# By the name that functions.find gives: what is made of the call.
+_OF_CALLS: dict[str, Callable[..., Any]] = {
+    **{"hypot": _hypot, "log": _log, "math round": _round, "max": _max_min, "min": _max_min},
+    **{"sum": _folded, "prod": _folded, "len": _len, "range": _range, "print": _print, "complex": _complex},
+}
+# And of its arguments, which are as many numbers as the function here takes.
+_OF_NUMBERS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(_REAL, lambda body, f, at, a: apply(body, _REAL[f], [a], at, f)),
+    **dict.fromkeys(_PAIRS, lambda body, f, at, a, b: apply(body, _PAIRS[f], [a, b], at)),
+    "fma": lambda body, f, at, a, b, c: apply(body, f, [a, b, c], at),
+    "conj": lambda body, f, at, a: apply(body, f, [a], at, f),
+    **dict.fromkeys(functions.TESTS, _test),
+    **dict.fromkeys(_BINARY, lambda body, f, at, a, b: body.binary(_BINARY[f], a, b, at)),
+    **dict.fromkeys(_COMPARE, lambda body, f, at, a, b: body.compare(_COMPARE[f], a, b, at)),
+    **dict.fromkeys(functions.LOGIC, _logic),
+    **dict.fromkeys(functions.ROUNDED, _rounded),
+    **dict.fromkeys(functions.TRUNCATED, _truncated),
+    "positive": lambda body, f, at, a: body.unary("+", a, at),
+    "negative": lambda body, f, at, a: body.unary("-", a, at),
+    "logical_not": lambda body, f, at, a: body.negated(body.truth(a, at)),
+    "bool": lambda body, f, at, a: body.truth(a, at),
+    "square": lambda body, f, at, a: body.binary("**", a, constant(2), at),
+    "reciprocal": lambda body, f, at, a: body.binary("/", constant(1), a, at),
+    "where": lambda body, f, at, test, a, b: body.choose(body.truth(test, at), a, b, at),
+    **dict.fromkeys(("maximum", "minimum"), lambda body, f, at, a, b: _extreme(body, f, at, a, b)),
+    **dict.fromkeys(("real", "imag"), lambda body, f, at, a: body.part(a, f, at)),
+    **{"abs": _absolute, "sign": _sign, "clip": _clip, "gcd": _gcd},
+    **{"float": _float, "ldexp": _ldexp, "divmod": _divmod, "bitwise_invert": _invert},
 }

@@ -24,10 +24,10 @@ from .values import Number, Value, constant
 # Functions of the operands as they are; the result is converted.
 _RAW: dict[str, Callable[..., Any]] = {
     **{"abs": abs, "complex": complex, "where": lambda test, a, b: a if test else b},
-    **dict.fromkeys(("cast", "int", "float", "bool"), lambda a: a),
+    **dict.fromkeys(("cast", "float", "bool"), lambda a: a),
     **{"real": lambda a: a.real, "imag": lambda a: a.imag, "signbit": lambda a: math.copysign(1, a) < 0},
     **{"isnan": math.isnan, "isinf": math.isinf, "isfinite": math.isfinite},
-    **{"math floor": math.floor, "math ceil": math.ceil, "math trunc": math.trunc, "math round": round},
+    **functions.TRUNCATED,
 }
 # Functions of operands that have the type of the result.
 _CONVERTED: dict[str, Callable[..., Any]] = {

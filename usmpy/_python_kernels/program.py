@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import types
 from .body import Body
@@ -18,15 +18,6 @@ from .source import Origin
 from .statements import Function
 from .types import INT64, WEAK_INT, Type, c_name
 from .values import Array, Number, Object, Tuple, Value, known
-
-
-class Slot(NamedTuple):
-    """What a launch passes for one parameter of the kernel in C."""
-
-    kind: str  # "pointer", "extent", "stride", "value", "local", "count" or "record"
-    argument: int = -1
-    axis: int = 0
-
 
 # What an argument is specialised for: ("array", dtype, ndim, contiguous), ("number", Type), ("none",),
 # ("local", dtype)
@@ -61,7 +52,7 @@ class Unit:
         helper = self._helpers.get(key)
         if helper is None:
             self._active.append(function)
-            helper = Helper(self, function, self.origin(function), values)
+            helper = Helper(self, function, values)
             helper.compile()
             self._active.pop()
             self._helpers[key] = helper
@@ -72,18 +63,15 @@ class Unit:
 
     def definitions(self, *roots: Function) -> str:
         """What the functions need in front of them, but what was written before."""
-        called: list[Helper] = []
-        needed: set[tuple[str, Type]] = set()
-        waiting = list(roots)
+        reached, waiting = set(roots), list(roots)
         while waiting:
-            function = waiting.pop()
-            needed |= function.needed
-            new = [helper for helper in dict.fromkeys(function.called) if helper not in called]
-            called += new
-            waiting += new
-        order = list(self._helpers.values())  # a helper is complete before its caller
+            called = {*waiting.pop().called} - reached
+            reached |= called
+            waiting += called
+        needed = {part for function in reached for part in function.needed}
         found: list[tuple[Any, str]] = [(key, self._part(*key)) for key in sorted(needed)]
-        found += [(helper, helper.text()) for helper in sorted(called, key=order.index)]
+        # A helper is complete before its caller.
+        found += [(helper, helper.text()) for helper in self._helpers.values() if helper in reached]
         texts = [text for key, text in found if key not in self._written]
         self._written |= {key for key, _ in found}
         return "".join(texts)
@@ -107,22 +95,24 @@ class Program(Unit):
         names = inspect.signature(function).parameters
         self._indices = {name: k for k, name in enumerate(names)}
         values = {name: _argument(name, kind) for name, kind in zip(names, signature, strict=True)}
-        self.kernel = Kernel(self, function, origin, values)
+        self.kernel = Kernel(self, function, values)
         self.name = self.kernel.name
         self.kernel.compile()
 
-    def slots(self) -> list[Slot]:
+    def slots(self) -> list[tuple[int, int, int]]:
+        """What a launch passes for the parameters in C, but the record: (kind, argument, axis).
+
+        The kinds of dispatch.c: 0 is the argument itself, 1 an extent, 2 a stride, 3 the number of elements
+        of local memory.
+        """
         found = []
         for parameter, value in self.kernel.taken:
             k = self._indices[parameter.where[0]]
-            if isinstance(value, Array):
-                kinds = ("local", "count") if value.space == "local" else ("pointer", "extent")
-                found.append(Slot(kinds[0], k))
-                found += [Slot(kinds[1], k, axis) for axis in sorted(parameter.extents)]
-                found += [Slot("stride", k, axis) for axis in sorted(parameter.strides)]
-            else:
-                found.append(Slot("value", k))
-        return found + [Slot("record")] * bool(self.checked)
+            found.append((0, k, 0))
+            extent = 3 if isinstance(value, Array) and value.space == "local" else 1
+            found += [(extent, k, axis) for axis in sorted(parameter.extents)]
+            found += [(2, k, axis) for axis in sorted(parameter.strides)]
+        return found
 
     def limits(self) -> list[tuple[int, int, int]]:
         """The arguments that are Python ints, and the numbers that fit into what they meet."""
@@ -160,12 +150,12 @@ class HelperProgram(Unit):
         given: of each argument the expression in C, the dtype's name, and whether it is a raw array. results:
         the names of their dtypes; None: the function stores into raw arrays, and returns nothing.
         """
-        origin = Origin(function)
+        origin = self.origin(function)
         names = list(inspect.signature(function).parameters)
         if len(names) != len(given):
             origin.refuse(origin.tree, f"it has {len(names)} arguments, and {len(given)} are given")
         kinds = [("array", t, 1, True) if raw else ("number", types.ELEMENTS[t]) for _, t, raw in given]
-        helper = Helper(self, function, origin, dict(zip(names, map(_argument, names, kinds), strict=True)))
+        helper = Helper(self, function, dict(zip(names, map(_argument, names, kinds), strict=True)))
         helper.compile()
         if any(parameter.extents for parameter, _ in helper.taken):
             origin.refuse(origin.tree, "the length of a raw array is not known here: pass it as a number")

@@ -157,27 +157,18 @@ def literal(value: complex, number: Type) -> str:
     if number.kind == "float":
         return _real(float(value), number)
     value = int(value)
-    if number.bits == 64:
-        if number.kind == "uint":
-            return f"{value}ul"
-        text = f"{value}l" if value > -(1 << 63) else f"({value + 1}l - 1l)"
-    elif number.bits == 32:
-        if number.kind == "uint":
-            return f"{value}u"
-        text = f"{value}" if value > -(1 << 31) else f"({value + 1} - 1)"
-    else:
+    if number.bits < 32:
         return f"(({c_name(number)}){value})" if value >= 0 else f"(({c_name(number)})({value}))"
-    return f"({text})" if value < 0 and text[0] == "-" else text
+    suffix = "u" * (number.kind == "uint") + "l" * (number.bits == 64)
+    if value == limits(number)[0] < 0:
+        return f"({value + 1}{suffix} - 1{suffix})"
+    return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"
 
 
 def quoted(text: str) -> str:
     """A text in the portable language."""
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "?": "\\?"}  # "??/" may be a trigraph
-    return '"' + "".join(escapes.get(c) or (c if c >= " " else _octal(c)) for c in text) + '"'
-
-
-def _octal(character: str) -> str:
-    return rf"\{ord(character):03o}"
+    return '"' + "".join(escapes.get(c) or (c if c >= " " else rf"\{ord(c):03o}") for c in text) + '"'
 
 
 def _real(value: float, number: Type) -> str:
