@@ -10,24 +10,19 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from . import types
-from .types import BOOL, INT32, INT64, UINT64, WEAK_COMPLEX, WEAK_FLOAT, WEAK_INT, Type, c_name, promote
+from .c_text import c_name
+from .types import BOOL, INT32, INT64, UINT64, WEAK_COMPLEX, WEAK_FLOAT, WEAK_INT, Type, promote
 from .values import UNKNOWN, Number, boolean, constant, describe, known
 
-_SIGNS: dict[type[ast.AST], str] = {
-    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"},
-    **{ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>"},
-    **{ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"},
-    **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},
-    **{ast.UAdd: "+", ast.USub: "-", ast.Invert: "~"},
-}
-FOLD: dict[str, Callable[[Any, Any], Any]] = {
-    **{"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv},
-    **{"//": operator.floordiv, "%": operator.mod, "**": operator.pow},
-    **{"<<": operator.lshift, ">>": operator.rshift},
-    **{"&": operator.and_, "|": operator.or_, "^": operator.xor},
-    **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
-    **{"==": operator.eq, "!=": operator.ne},
-}
+_OPERATORS = """
+Add + add, Sub - sub, Mult * mul, Div / truediv, FloorDiv // floordiv, Mod % mod, Pow ** pow,
+LShift << lshift, RShift >> rshift, BitAnd & and_, BitOr | or_, BitXor ^ xor,
+Lt < lt, LtE <= le, Gt > gt, GtE >= ge, Eq == eq, NotEq != ne
+"""  # in the modules ast, Python, and operator
+_ROWS = [row.split() for row in _OPERATORS.split(",")]
+_SIGNS = {getattr(ast, name): sign for name, sign, _ in _ROWS}
+_SIGNS |= {ast.UAdd: "+", ast.USub: "-", ast.Invert: "~"}
+FOLD: dict[str, Callable[[Any, Any], Any]] = {sign: getattr(operator, name) for _, sign, name in _ROWS}
 _FOLD_UNARY: dict[str, Callable[[Any], Any]] = {"+": operator.pos, "-": operator.neg, "~": operator.invert}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 

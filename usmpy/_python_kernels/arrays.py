@@ -10,8 +10,9 @@ import usmpy
 
 from . import types
 from .body import Body
+from .c_text import bare, literal
 from .types import FLOAT32, INT64, UINT64
-from .values import Array, Number, Object, Tuple, Value, bare, boolean, constant, describe, known, size
+from .values import Array, Number, Object, Tuple, Value, boolean, constant, describe, known, size
 
 
 class Arrays(Body):
@@ -126,7 +127,7 @@ class Arrays(Body):
         elif array.element == "bfloat16":
             text = f"as_float((uint){text} << 16)"
         if self.program.checked:
-            return self.temp(known(t, f"({self.ok} ? {text} : {types.literal(0, t)})"))
+            return self.temp(known(t, f"({self.ok} ? {text} : {literal(0, t)})"))
         return known(t, text)
 
     def write(self, array: Array, offset: str, value: Number, node: ast.AST, shown: str) -> None:
@@ -142,7 +143,7 @@ class Arrays(Body):
     def kept(self, number: Number) -> Number:
         """The result of a call with an effect, at once."""
         if self.program.checked:
-            number.text = f"({self.ok} ? {number.text} : {types.literal(0, number.type)})"
+            number = replace(number, text=f"({self.ok} ? {number.text} : {literal(0, number.type)})")
         return self.temp(number, copy=True)
 
     def guarded(self, statement: str) -> None:

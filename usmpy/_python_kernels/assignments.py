@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from . import types
 from .arithmetic import sign_of
-from .body import Variable
+from .c_text import bare
 from .expressions import Expressions
 from .types import INT64, promote
-from .values import UNKNOWN, Array, Number, Tuple, Value, alike, bare, describe, known
+from .values import UNKNOWN, Array, Number, Tuple, Value, alike, describe, known
 
 
 class Assignments(Expressions):
@@ -58,31 +58,29 @@ class Assignments(Expressions):
     def _variable(self, name: str, value: Number, node: ast.AST) -> Number:
         text = self.widen(name, value, node)
         variable = self.variables[name]
-        self.emit(f"{variable.name} = {text};")
-        return variable.read()
+        self.emit(f"{variable.text} = {text};")
+        return variable
 
     def widen(self, name: str, value: Number, node: ast.AST) -> str:
         """Widens the variable's type; the text to assign."""
-        found = self.variables.get(name)
-        if found is None:
-            stem = name.replace(".", "_")
-            found = self.variables[name] = Variable(self.program.names.make(stem, self), value, node)
-            self.changed = True
-        t = promote(found.type, value.type, self.real)
+        old = self.variables.get(name)
+        if old is None:
+            self.first_sites[name], self.changed = node, True
+            text = self.program.names.make(name.replace(".", "_"), self)
+            old = Number(value.type, text, None, value.bits, value.positive)
+        t = promote(old.type, value.type, self.real)
         if t is None:
-            before = f"{name} is {found.type} at line {self.origin.line(found.node)}, and {value.type} here"
-            first = self.origin.message(found.node, f"{found.type} here")
+            first = self.first_sites[name]
+            before = f"{name} is {old.type} at line {self.origin.line(first)}, and {value.type} here"
             hint = "they have no common type; cast one, such as usmpy.int64(...)"
-            self.refuse(node, f"{before}: {hint}\n{first}")
-        old, new = (
-            (found.type, found.bits, found.positive),
-            (t, max(found.bits, value.bits), found.positive and value.positive),
-        )
-        if old != new:
-            found.grown += 1
-            new = (t, UNKNOWN, False) if found.grown > 4 else new
-            self.changed = self.changed or old != new
-            found.type, found.bits, found.positive = new
+            self.refuse(node, f"{before}: {hint}\n{self.origin.message(first, f'{old.type} here')}")
+        new = replace(old, type=t, bits=max(old.bits, value.bits), positive=old.positive and value.positive)
+        if new != old:
+            self.grown[name] += 1
+            if self.grown[name] > 4:
+                new = replace(new, bits=UNKNOWN, positive=False)
+            self.changed = self.changed or new != old
+        self.variables[name] = new
         return bare(self.cast(value, types.strong(t, self.real), node).text)
 
     def _Assign(self, node: ast.Assign) -> None:
@@ -126,14 +124,8 @@ class Assignments(Expressions):
         sign, target = sign_of(node.op), node.target
         if isinstance(target, ast.Name):
             read = ast.copy_location(ast.Name(target.id, ast.Load()), target)
-            if sign == "+" and isinstance(self.value(read), Tuple):
-                joined = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
-                self.assign_name(target.id, self.value(joined), node)
-                return
-            old = self.number(read)
-            if self.has_effects(node.value):
-                old = self.temp(old, copy=True)
-            self.assign_name(target.id, self.binary(sign, old, self.number(node.value), node), node)
+            joined = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
+            self.assign_name(target.id, self.value(joined), node)
             return
         if not isinstance(target, ast.Subscript):
             self.refuse(target, f"{ast.unparse(target)}: names and x[i] can be assigned")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import calls, functions, types
 from .arithmetic import Arithmetic
+from .c_text import bare, c_name, quoted
 from .scope import MISSING, Scope, attribute, get, number_of, wrap
-from .types import Type, c_name
-from .values import Array, Number, Object, Tuple, Value, bare, describe
+from .types import Type
+from .values import Array, Number, Object, Tuple, Value, describe
 
 if TYPE_CHECKING:
     from .program import Unit
@@ -21,18 +23,6 @@ _FILE = 150  # bytes of a file's name that errors show
 _LONG = 300  # characters of an expression, from which on it gets a name
 
 Lines = list[tuple[int, str]]  # with the number of the Python file's line
-
-
-class Variable:
-    """A local variable: its type is the promotion of all that is assigned to it."""
-
-    def __init__(self, name: str, number: Number, node: ast.AST) -> None:
-        self.name, self.node = name, node
-        self.type, self.bits, self.positive = number.type, number.bits, number.positive
-        self.grown = 0
-
-    def read(self) -> Number:
-        return Number(self.type, self.name, None, self.bits, self.positive)
 
 
 class Body(Arithmetic):
@@ -45,7 +35,9 @@ class Body(Arithmetic):
         self.program, self.function, self.origin = program, function, program.origin(function)
         self.real, self.line = program.real, self.origin.first
         self.scope, self.arguments = Scope(function), values
-        self.variables: dict[str, Variable] = {}
+        self.variables: dict[str, Number] = {}  # of the promotion of all types that are assigned
+        self.first_sites: dict[str, ast.AST] = {}  # of the assignments
+        self.grown = Counter[str]()
         self._effects: dict[int, bool] = {}
         self.reset()
 
@@ -122,7 +114,7 @@ class Body(Arithmetic):
         """The last argument of usm_ck_fail: what is wrong, and the file. The record keeps 255 bytes of it."""
         file = self.origin.filename.replace("|", " ").encode()[-_FILE:].decode(errors="ignore")
         words = words.encode(errors="replace")[: 254 - len(file.encode())].decode(errors="ignore")
-        return types.quoted(f"{words}|{file}".replace("\n", " ").replace("\0", " "))
+        return quoted(f"{words}|{file}".replace("\n", " ").replace("\0", " "))
 
     def wait(self, barrier: bool, text: str, node: ast.AST) -> None:
         self.waits = self.waits or barrier
@@ -136,9 +128,7 @@ class Body(Arithmetic):
 
     def read(self, name: str) -> Value | None:
         """What was assigned to a name."""
-        if name in self.static:
-            return self.static[name]
-        return self.variables[name].read() if name in self.variables else None
+        return self.static.get(name) or self.variables.get(name)
 
     def visit(self, node: ast.AST) -> Any:
         """What the method for nodes of this class returns."""

@@ -104,10 +104,11 @@ def _bound(
         bound = signature.bind(*values[: len(node.args)], **dict(by_name))
     except TypeError as error:
         body.refuse(node, f"{function.__name__}{signature}: {error}")
-    for name, parameter in signature.parameters.items():
-        if name not in bound.arguments:
-            default = wrap(parameter.default)
-            if isinstance(default, str):
-                body.refuse(node, f"the default of {name}: {default}")
-            bound.arguments[name] = default
-    return {name: bound.arguments[name] for name in signature.parameters}
+    given = {*bound.arguments}
+    bound.apply_defaults()
+    for name in bound.arguments.keys() - given:
+        default = wrap(bound.arguments[name])
+        if isinstance(default, str):
+            body.refuse(node, f"the default of {name}: {default}")
+        bound.arguments[name] = default
+    return bound.arguments

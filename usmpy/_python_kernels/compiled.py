@@ -10,22 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import types
 from .body import Body, Lines
-from .names import of_kernel
+from .c_text import c_name, declared_name, of_kernel, quoted, stored_name
 from .statements import Function
-from .types import BOOL, UINT64, WEAK_INT, Type, c_name
-from .values import (
-    UNKNOWN,
-    Array,
-    Number,
-    Object,
-    Parameter,
-    Tuple,
-    Value,
-    extent_name,
-    filled,
-    known,
-    stride_name,
-)
+from .types import BOOL, UINT64, WEAK_INT, Type
+from .values import UNKNOWN, Array, Number, Object, Parameter, Tuple, Value, filled, known
 
 if TYPE_CHECKING:
     from .program import Unit
@@ -35,13 +23,13 @@ def _render(lines: Lines, filename: str) -> str:
     """Statements, with the numbers of the Python file's lines; those of one line stand in one line."""
     text: list[str] = []
     depth, last, expected = 1, -1, -1
-    quoted = types.quoted(os.path.basename(filename))
+    file = quoted(os.path.basename(filename))
     for line, statement in lines:
         if line == last:
             text[-1] += f" {statement}"
         else:
             if line != expected:
-                text.append(f"#line {line} {quoted}")
+                text.append(f"#line {line} {file}")
             text.append(f"{'    ' * (depth - statement.startswith('}'))}{statement}")
         last, expected = line, line + 1
         depth += statement.endswith("{") - statement.startswith("}")
@@ -96,10 +84,9 @@ class Compiled(Function):
                 continue
             space = "" if value.space == "private" else f"{value.space} "
             written = parameter.written or (self.is_kernel and value.space == "local")
-            kind = f"{space}{'' if written else 'const '}{types.stored_name(value.element)}"
+            kind = f"{space}{'' if written else 'const '}{stored_name(value.element)}"
             found.append(f"{kind} *{parameter.name}")
-            found += [f"long {extent_name(parameter, axis)}" for axis in sorted(parameter.extents)]
-            found += [f"long {stride_name(parameter, axis)}" for axis in sorted(parameter.strides)]
+            found += [f"long {name}" for name in parameter.sizes()]
         return found
 
     def written(self, head: str, parameters: list[str], setup: list[str]) -> str:
@@ -135,7 +122,7 @@ class Helper(Compiled):
                 result = self.program.record_name(self)
                 members = " ".join(f"{t} m{k};" for k, t in enumerate(names))
                 head = f"{result} {{ {members} }};\n"
-        own = [f"local {types.declared_name(e)} *{name}" for local, e, name, _ in self.arrays if local]
+        own = [f"local {declared_name(e)} *{name}" for local, e, name, _ in self.arrays if local]
         record = ["struct usm_ck *usm_ck"] * bool(self.program.checked)
         return self.written(f"{head}static inline {result}", [*self.parameters(), *own, *record], [])
 

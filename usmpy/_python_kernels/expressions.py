@@ -9,6 +9,7 @@ from . import calls, types
 from .arithmetic import sign_of
 from .arrays import Arrays
 from .body import Lines
+from .c_text import bare
 from .scope import MISSING, attribute, number_of
 from .types import BOOL, INT64, WEAK_FLOAT, WEAK_INT
 from .values import (
@@ -18,7 +19,6 @@ from .values import (
     Tuple,
     Value,
     alike,
-    bare,
     boolean,
     constant,
     describe,

@@ -108,17 +108,13 @@ def copies(arrays: dict[str, USMArray], rules: Rules) -> dict[str, Elements]:
         if x.size:
             begin, end = (x.data_ptr + sum(pick(step, 0) for step in steps) for pick in (min, max))
             spans.append((begin, end + x.itemsize, name))
-    buffers: list[tuple[int, int, list[str]]] = []
+    places: dict[str, tuple[bytearray, int]] = {}
+    buffer, first = bytearray(), 0
     for begin, end, name in sorted(spans):
-        if buffers and begin < buffers[-1][1]:
-            first, last, names = buffers.pop()
-            buffers.append((first, max(last, end), [*names, name]))
-        else:
-            buffers.append((begin, end, [name]))
-    places: dict[str, Any] = {}
-    for begin, end, names in buffers:
-        buffer = bytearray(end - begin)
-        places |= {name: (buffer, arrays[name].data_ptr - begin) for name in names}
+        if begin >= first + len(buffer):
+            buffer, first = bytearray(), begin
+        buffer += bytes(max(0, end - first - len(buffer)))
+        places[name] = buffer, arrays[name].data_ptr - first
     found = {}
     for name, x in arrays.items():
         data: Any = x.asnumpy()

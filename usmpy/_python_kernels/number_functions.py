@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import functions, types
+from .c_text import quoted
 from .types import BOOL, INT32, INT64, WEAK_FLOAT, WEAK_INT
 from .values import Array, Number, Object, Tuple, Value, boolean, constant, describe, flat, known
 
@@ -275,7 +276,7 @@ def _print(body: Expressions, name: str, node: ast.Call) -> Value:
             else:
                 texts.append(_PRINTED_AS.get(number.type.kind, "(long)") + number.text)
             words.append(_FORMATS.get(number.type.kind, "%ld"))
-    line = types.quoted(" ".join(words) + "\n")
+    line = quoted(" ".join(words) + "\n")
     body.emit(f"printf({', '.join([line, *texts])});")
     return Object(None)
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from . import types
 from .body import Body
+from .c_text import Names, c_name
 from .compiled import Helper, Kernel
-from .names import Names
 from .source import Origin
 from .statements import Function
-from .types import INT64, WEAK_INT, Type, c_name
+from .types import INT64, WEAK_INT, Type
 from .values import Array, Number, Object, Tuple, Value, known
 
 # What an argument is specialised for: ("array", dtype, ndim, contiguous), ("number", Type), ("none",),

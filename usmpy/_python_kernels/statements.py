@@ -6,12 +6,13 @@ import ast
 import builtins
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import types
 from .assignments import Assignments
+from .c_text import bare, declared_name
 from .types import BOOL, INT64, UINT64, WEAK_INT, Type
-from .values import UNKNOWN, Array, Number, Object, Tuple, Value, alike, bare, constant, describe, flat
+from .values import UNKNOWN, Array, Number, Object, Tuple, Value, alike, constant, describe, flat
 
 Names = set[str] | None  # that have a value; None: no way leads here
 
@@ -48,11 +49,11 @@ class Function(Assignments):
             if self.assigned is not None and self.returns and self.result is not None:
                 self.refuse(self.origin.tree, "returns a value on some paths, and nothing at its end")
             if not self.changed:
-                weak = [v for v in self.variables.values() if v.type == WEAK_INT]
-                for variable in weak:  # Python ints that met nothing
-                    variable.type = INT64
+                weak = {name: v for name, v in self.variables.items() if v.type == WEAK_INT}
                 if not weak:
                     return
+                # Python ints that met nothing
+                self.variables |= {name: replace(v, type=INT64) for name, v in weak.items()}
 
     def block(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
@@ -278,8 +279,8 @@ class Function(Assignments):
     def declarations(self) -> list[str]:
         """The variables, and the arrays of one work-item."""
         variables = [v for name, v in self.variables.items() if not name.startswith("return.")]
-        lines = [f"{self.c_type(variable.type)} {variable.name};" for variable in variables]
+        lines = [f"{self.c_type(variable.type)} {variable.text};" for variable in variables]
         for local, element, name, length in self.arrays:
             if not local or self.is_kernel:
-                lines.append(f"{'local ' * local}{types.declared_name(element)} {name}[{length}];")
+                lines.append(f"{'local ' * local}{declared_name(element)} {name}[{length}];")
         return lines

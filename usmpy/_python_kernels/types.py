@@ -6,7 +6,6 @@ A weak type is that of a Python number: it takes the type of what it meets. Its 
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -44,25 +43,6 @@ _NUMBERS += [BOOL, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128]
 BY_NAME = {number.name: number for number in _NUMBERS}
 # Elements of arrays: halves are read as float32 and rounded when they are stored.
 ELEMENTS = {**BY_NAME, "float16": FLOAT32, "bfloat16": FLOAT32}
-_C = {("int", 8): "char", ("int", 16): "short", ("int", 32): "int", ("int", 64): "long"}
-_C |= {("uint", bits): f"u{_C['int', bits]}" for bits in (8, 16, 32, 64)}
-_C |= {("bool", 8): "bool", ("float", 32): "float", ("float", 64): "double"}
-STORED = {"bool": "uchar", "float16": "half", "bfloat16": "ushort"}  # in memory, where it differs
-
-
-def c_name(number: Type) -> str:
-    """The type of a variable in the portable language."""
-    return _C.get(number) or number.name
-
-
-def stored_name(element: str) -> str:
-    """The type of an array's element in the portable language. element: the name of a dtype."""
-    return STORED.get(element) or c_name(ELEMENTS[element])
-
-
-def declared_name(element: str) -> str:
-    """The same of an array that a function declares: OpenCL C has no arrays of half without cl_khr_fp16."""
-    return "ushort" if element == "float16" else stored_name(element)
 
 
 def real_of(number: Type) -> Type:
@@ -144,41 +124,3 @@ def wrap(value: int, number: Type) -> int:
     """The integer of that type with the same low bits."""
     value &= (1 << number.bits) - 1
     return value - (1 << number.bits) if number.kind == "int" and value >> number.bits - 1 else value
-
-
-def literal(value: complex, number: Type) -> str:
-    """A Python number, which the type can hold, in the portable language."""
-    if number.kind == "bool":
-        return str(int(bool(value)))
-    if number.kind == "complex":
-        value, part = complex(value), real_of(number)
-        return f"{number.name}({literal(value.real, part)}, {literal(value.imag, part)})"
-    assert not isinstance(value, complex)
-    if number.kind == "float":
-        return _real(float(value), number)
-    value = int(value)
-    if number.bits < 32:
-        return f"(({c_name(number)}){value})" if value >= 0 else f"(({c_name(number)})({value}))"
-    suffix = "u" * (number.kind == "uint") + "l" * (number.bits == 64)
-    if value == limits(number)[0] < 0:
-        return f"({value + 1}{suffix} - 1{suffix})"
-    return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"
-
-
-def quoted(text: str) -> str:
-    """A text in the portable language."""
-    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "?": "\\?"}  # "??/" may be a trigraph
-    return '"' + "".join(escapes.get(c) or (c if c >= " " else rf"\{ord(c):03o}") for c in text) + '"'
-
-
-def _real(value: float, number: Type) -> str:
-    single = number == FLOAT32
-    if math.isnan(value):
-        return "NAN" if single else "((double)NAN)"
-    if single and math.isfinite(value):
-        value = struct.unpack("f", struct.pack("f", value))[0]
-    if math.isinf(value):
-        text = "INFINITY" if single else "((double)INFINITY)"
-        return text if value > 0 else f"(-{text})"
-    text = f"{value!r}{'f' * single}"
-    return f"({text})" if text[0] == "-" else text

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import types
+from .c_text import literal
 from .types import INT64, Type
 
 UNKNOWN = 64  # bits of an integer of which nothing is known
@@ -22,6 +23,18 @@ class Parameter:
         self.extents: set[int] = set()  # axes whose length is used
         self.strides: set[int] = set()
         self.written = False
+
+    def extent(self, axis: int) -> str:
+        self.extents.add(axis)
+        return f"{self.name}_n{axis}"
+
+    def stride(self, axis: int) -> str:
+        self.strides.add(axis)
+        return f"{self.name}_s{axis}"
+
+    def sizes(self) -> list[str]:
+        """The parameters that follow an array's pointer."""
+        return [*map(self.extent, sorted(self.extents)), *map(self.stride, sorted(self.strides))]
 
 
 @dataclass(slots=True)
@@ -51,9 +64,9 @@ def constant(value: complex, number: Type | None = None) -> Number:
         kind = "bool" if isinstance(value, bool) else type(value).__name__
         number = types.BOOL if kind == "bool" else Type(kind, 0)
     if not number.whole:
-        return Number(number, "" if number.weak else types.literal(value, number), value)
+        return Number(number, "" if number.weak else literal(value, number), value)
     whole = int(value.real)
-    text = "" if number.weak else types.literal(whole, number)
+    text = "" if number.weak else literal(whole, number)
     return Number(number, text, whole, whole.bit_length(), whole >= 0)
 
 
@@ -97,28 +110,18 @@ class Array:
         if found is not None:
             return found
         assert self.parameter is not None
-        self.parameter.extents.add(axis + self.first)
-        return size(extent_name(self.parameter, axis + self.first))
+        return size(self.parameter.extent(axis + self.first))
 
     def stride(self, axis: int) -> str:
         """Of an array that is not contiguous."""
         assert self.parameter is not None
-        self.parameter.strides.add(axis + self.first)
-        return stride_name(self.parameter, axis + self.first)
+        return self.parameter.stride(axis + self.first)
 
     @property
     def key(self) -> tuple[object, ...]:
         """What a helper that gets the array is specialised for."""
         extents = tuple(None if e is None else e.value for e in self.extents)
         return ("array", self.element, self.space, extents, self.contiguous)
-
-
-def extent_name(parameter: Parameter, axis: int) -> str:
-    return f"{parameter.name}_n{axis}"
-
-
-def stride_name(parameter: Parameter, axis: int) -> str:
-    return f"{parameter.name}_s{axis}"
 
 
 @dataclass(slots=True)
@@ -169,15 +172,3 @@ def describe(value: Value) -> str:
     if isinstance(value, Tuple):
         return f"a tuple of {len(value.items)}"
     return "None" if value.value is None else f"the object {value.value!r:.60}"
-
-
-def bare(text: str) -> str:
-    """An expression of C without parentheses around all of it."""
-    if not text.startswith("(") or not text.endswith(")"):
-        return text
-    depth = 0
-    for k, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0:
-            return text[1:-1] if k == len(text) - 1 else text
-    return text

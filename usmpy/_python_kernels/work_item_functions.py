@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import kernel_api
 from . import calls, types
-from .values import Array, Number, Object, Tuple, Value, bare, describe, known, size
+from .c_text import bare
+from .values import Array, Number, Object, Tuple, Value, describe, known, size
 
 if TYPE_CHECKING:
     from .expressions import Expressions

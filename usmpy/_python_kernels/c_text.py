@@ -1,11 +1,14 @@
-"""Names in C: those of Python, unless the portable language, its compilers or CUDA use them."""
+"""How names, types, numbers and texts of a Python function are written in C."""
 
 from __future__ import annotations
 
 import keyword
+import math
 import re
+import struct
 
 from . import functions
+from .types import ELEMENTS, FLOAT32, Type, limits, real_of
 
 _WORDS = """
 auto break case char const constant continue default do double else enum extern float for global goto half
@@ -65,3 +68,74 @@ class Names:
             self._taken.add(found)
             self._given[owner, stem] = found
         return found
+
+
+_C = {("int", 8): "char", ("int", 16): "short", ("int", 32): "int", ("int", 64): "long"}
+_C |= {("uint", bits): f"u{_C['int', bits]}" for bits in (8, 16, 32, 64)}
+_C |= {("bool", 8): "bool", ("float", 32): "float", ("float", 64): "double"}
+STORED = {"bool": "uchar", "float16": "half", "bfloat16": "ushort"}  # in memory, where it differs
+
+
+def c_name(number: Type) -> str:
+    """The type of a variable in the portable language."""
+    return _C.get(number) or number.name
+
+
+def stored_name(element: str) -> str:
+    """The type of an array's element in the portable language. element: the name of a dtype."""
+    return STORED.get(element) or c_name(ELEMENTS[element])
+
+
+def declared_name(element: str) -> str:
+    """The same of an array that a function declares: OpenCL C has no arrays of half without cl_khr_fp16."""
+    return "ushort" if element == "float16" else stored_name(element)
+
+
+def literal(value: complex, number: Type) -> str:
+    """A Python number, which the type can hold, in the portable language."""
+    if number.kind == "bool":
+        return str(int(bool(value)))
+    if number.kind == "complex":
+        value, part = complex(value), real_of(number)
+        return f"{number.name}({literal(value.real, part)}, {literal(value.imag, part)})"
+    assert not isinstance(value, complex)
+    if number.kind == "float":
+        return _real(float(value), number)
+    value = int(value)
+    if number.bits < 32:
+        return f"(({c_name(number)}){value})" if value >= 0 else f"(({c_name(number)})({value}))"
+    suffix = "u" * (number.kind == "uint") + "l" * (number.bits == 64)
+    if value == limits(number)[0] < 0:
+        return f"({value + 1}{suffix} - 1{suffix})"
+    return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"
+
+
+def quoted(text: str) -> str:
+    """A text in the portable language."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "?": "\\?"}  # "??/" may be a trigraph
+    return '"' + "".join(escapes.get(c) or (c if c >= " " else rf"\{ord(c):03o}") for c in text) + '"'
+
+
+def _real(value: float, number: Type) -> str:
+    single = number == FLOAT32
+    if math.isnan(value):
+        return "NAN" if single else "((double)NAN)"
+    if single and math.isfinite(value):
+        value = struct.unpack("f", struct.pack("f", value))[0]
+    if math.isinf(value):
+        text = "INFINITY" if single else "((double)INFINITY)"
+        return text if value > 0 else f"(-{text})"
+    text = f"{value!r}{'f' * single}"
+    return f"({text})" if text[0] == "-" else text
+
+
+def bare(text: str) -> str:
+    """An expression of C without parentheses around all of it."""
+    if not text.startswith("(") or not text.endswith(")"):
+        return text
+    depth = 0
+    for k, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return text[1:-1] if k == len(text) - 1 else text
+    return text
