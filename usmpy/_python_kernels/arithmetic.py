@@ -31,6 +31,11 @@ def sign_of(node: ast.AST) -> str:
     return _SIGNS[type(node)]
 
 
+def _passed(number: Number) -> bool:
+    """Whether it is a Python int that is known at the launch."""
+    return number.type == WEAK_INT and not number.constant
+
+
 class Arithmetic:
     """Operators in one function. real: the kernel's type of floating-point numbers."""
 
@@ -123,10 +128,8 @@ class Arithmetic:
         """The type of the result of an operation, which has bits."""
         found = promote(a.type, b.type, self.real)
         if found is None:
-            hint = "int64(...) of the left" if a.type == UINT64 else "uint64(...) of the left"
-            self.refuse(
-                node, f"{a.type} {sign} {b.type} has no common type: cast one, such as usmpy.{hint} side"
-            )
+            hint = f"usmpy.{'int64' if a.type == UINT64 else 'uint64'}(...) of the left side"
+            self.refuse(node, f"{a.type} {sign} {b.type} has no common type: cast one, such as {hint}")
         return INT32 if found == BOOL else types.strong(found, self.real)
 
     def weakened(self, t: Type, *given: Number) -> Type:
@@ -321,10 +324,8 @@ class Arithmetic:
                 pair = (one.value, 0) if one is a else (0, one.value)  # no number of the type lies between
                 return constant(bool(FOLD[sign](*pair)))
         else:
-            # A Python int that is passed travels as int64, and does not meet the other type.
-            a, b = (
-                n if n.constant or n.type != WEAK_INT else replace(n, type=INT64, origin=None) for n in (a, b)
-            )
+            # A Python int that is passed is compared as int64: it need not fit into the other type.
+            a, b = (replace(n, type=INT64, origin=None) if _passed(n) else n for n in (a, b))
             t = promote(a.type, b.type, self.real) if not (a.type == b.type == BOOL) else INT32
         if t is None:
             if a.type != UINT64:

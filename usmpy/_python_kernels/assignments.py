@@ -38,10 +38,10 @@ class Assignments(Expressions):
     def _kept_row(self, name: str, row: Array, node: ast.AST) -> Array:
         """The row, whose place and sizes the name keeps."""
         offset = self._variable(f"{name}.place", known(INT64, row.offset), node).text
-        extents = [
-            n if n is None or n.constant else self._variable(f"{name}.n{k}", n, node)
-            for k, n in enumerate(row.extents)
-        ]
+        extents = list(row.extents)
+        for k, n in enumerate(row.extents):
+            if n is not None and not n.constant:
+                extents[k] = self._variable(f"{name}.n{k}", n, node)
         return replace(row, offset=offset, extents=tuple(extents))
 
     def _refuse_other(self, name: str, value: Value, node: ast.AST) -> None:
@@ -96,14 +96,20 @@ class Assignments(Expressions):
         if node.value is not None:
             self.store(node.target, self.value(node.value), node)
 
-    def store(self, target: ast.expr, value: Value, node: ast.AST) -> None:
+    def store(self, target: ast.expr, value: Value, node: ast.AST, alias: bool = False) -> None:
+        """alias: names that nothing else assigns are the value itself."""
         if isinstance(target, ast.Name):
-            self.assign_name(target.id, value, node)
+            if alias and self.origin.sites[target.id] == 1:
+                self.static[target.id] = value
+                assert self.assigned is not None
+                self.assigned.add(target.id)
+            else:
+                self.assign_name(target.id, value, node)
         elif isinstance(target, ast.Tuple):
             if not isinstance(value, Tuple) or len(value.items) != len(target.elts):
                 self.refuse(target, f"{len(target.elts)} names for {describe(value)}")
             for inner, item in zip(target.elts, value.items, strict=True):
-                self.store(inner, item, node)
+                self.store(inner, item, node, alias)
         elif isinstance(target, ast.Subscript):
             if isinstance(value, Number) and (self.has_effects(target) or self.program.checked):
                 value = self.temp(value)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from . import calls, functions, types
 from .arithmetic import Arithmetic
 from .c_text import bare, c_name, quoted
-from .scope import MISSING, Scope, attribute, get, number_of, wrap
+from .scope import MISSING, Scope, attribute, dtype_of, get, number_of, wrap
 from .types import Type
 from .values import Array, Number, Object, Tuple, Value, describe
 
@@ -23,6 +22,7 @@ _FILE = 150  # bytes of a file's name that errors show
 _LONG = 300  # characters of an expression, from which on it gets a name
 
 Lines = list[tuple[int, str]]  # with the number of the Python file's line
+_Read = TypeVar("_Read", Number, Value)
 
 
 class Body(Arithmetic):
@@ -86,15 +86,12 @@ class Body(Arithmetic):
     def c_type(self, number: Type) -> str:
         return c_name(types.strong(number, self.real))
 
-    @contextmanager
-    def captured(self) -> Iterator[Lines]:
-        """What is emitted within, apart."""
+    def captured(self, read: Callable[[ast.expr], _Read], node: ast.expr) -> tuple[_Read, Lines]:
+        """What is read, and what reading emits, apart."""
         kept, self.out = self.out, []
-        inner = self.out
-        try:
-            yield inner
-        finally:
-            self.out = kept
+        found = read(node)
+        lines, self.out = self.out, kept
+        return found, lines
 
     # Checked kernels
 
@@ -189,7 +186,7 @@ class Body(Arithmetic):
 
     def _is_effect(self, node: ast.expr) -> bool:
         function = self.raw(node)
-        if function is MISSING or functions.find(function) or calls.dtype_of(function):
+        if function is MISSING or functions.find(function) or dtype_of(function):
             return bool(get(function, "__name__") == "print")
         return not calls.is_pure(function)
 

@@ -7,25 +7,13 @@ import inspect
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
-from .. import _core
 from ..errors import BuildError
 from . import functions, number_functions, types, work_item_functions
-from .scope import MISSING, get, wrap
+from .scope import MISSING, dtype_of, get, wrap
 from .values import Object, Value, describe
 
 if TYPE_CHECKING:
     from .expressions import Expressions
-
-
-def dtype_of(value: Any) -> str | None:
-    """The name of a dtype that a kernel has, for a dtype of usmpy or NumPy, or its name; else None."""
-    name = value if isinstance(value, str) else get(value, "name")
-    name = get(value, "__name__") if name is MISSING else name
-    if isinstance(value, str) or type(value).__module__ == "numpy" or get(value, "__module__") == "numpy":
-        name = {"bool_": "bool"}.get(str(name), name)
-    elif not isinstance(value, _core.DType):
-        return None
-    return name if isinstance(name, str) and name in types.ELEMENTS else None
 
 
 def entry(table: dict[Any, Any], key: Any) -> Any:
@@ -93,20 +81,19 @@ def _call_python(body: Expressions, function: Any, node: ast.Call) -> Value:
         body.refuse(node, f"{shown} of {' and '.join(map(describe, values))}: not for these types")
 
 
-def _bound(
-    body: Expressions, function: FunctionType, values: list[Value], node: ast.Call
-) -> dict[str, Value]:
+def _bound(body: Expressions, function: FunctionType, given: list[Value], node: ast.Call) -> dict[str, Value]:
     """The arguments by name, with defaults."""
     body.program.origin(function)  # refuses *args
     signature = inspect.signature(function)
-    by_name = zip([keyword.arg or "" for keyword in node.keywords], values[len(node.args) :], strict=True)
+    n = len(node.args)
+    by_name = {keyword.arg or "": value for keyword, value in zip(node.keywords, given[n:], strict=True)}
     try:
-        bound = signature.bind(*values[: len(node.args)], **dict(by_name))
+        bound = signature.bind(*given[:n], **by_name)
     except TypeError as error:
         body.refuse(node, f"{function.__name__}{signature}: {error}")
-    given = {*bound.arguments}
+    missing = [name for name in signature.parameters if name not in bound.arguments]
     bound.apply_defaults()
-    for name in bound.arguments.keys() - given:
+    for name in missing:
         default = wrap(bound.arguments[name])
         if isinstance(default, str):
             body.refuse(node, f"the default of {name}: {default}")

@@ -10,7 +10,7 @@ from .arithmetic import sign_of
 from .arrays import Arrays
 from .body import Lines
 from .c_text import bare
-from .scope import MISSING, attribute, number_of
+from .scope import MISSING, attribute, dtype_of, number_of
 from .types import BOOL, INT64, WEAK_FLOAT, WEAK_INT
 from .values import (
     Array,
@@ -26,6 +26,8 @@ from .values import (
     flat,
     known,
 )
+
+_Arms = tuple[list[Number], list[Number]]
 
 
 class Expressions(Arrays):
@@ -124,8 +126,7 @@ class Expressions(Arrays):
             if result.type != BOOL:
                 result = self.temp(result)
                 truth = self.truth(result, node)
-            with self.captured() as lines:
-                other = read(operand)
+            other, lines = self.captured(read, operand)
             if not lines and result.type == other.type == BOOL:
                 text = str(int(other.value)) if other.constant else other.text
                 result = boolean(f"({truth.text} {'&&' if both else '||'} {text})")
@@ -134,9 +135,7 @@ class Expressions(Arrays):
             (result,) = self._either(truth, arms, blocks, node)
         return result
 
-    def _either(
-        self, test: Number, arms: tuple[list[Number], list[Number]], blocks: Sequence[Lines], node: ast.AST
-    ) -> list[Number]:
+    def _either(self, test: Number, arms: _Arms, blocks: Sequence[Lines], node: ast.AST) -> list[Number]:
         """The numbers of arms[0] if test else those of arms[1], after the statements that each arm needs."""
         if not any(blocks):
             return [self.choose(test, a, b, node) for a, b in zip(*arms, strict=True)]
@@ -145,10 +144,9 @@ class Expressions(Arrays):
             t = self.shared_type(a, b, node)
             found.append(known(INT64 if t == WEAK_INT else t, self.fresh("v")))
             self.emit(f"{self.c_type(t)} {found[-1].text};")
-        for opening, numbers, lines in zip(
-            (f"if ({bare(test.text)}) {{", "} else {"), arms, blocks, strict=True
-        ):
-            self.emit(opening)
+        heads = (f"if ({bare(test.text)}) {{", "} else {")
+        for head, numbers, lines in zip(heads, arms, blocks, strict=True):
+            self.emit(head)
             self.out += lines
             for number, place in zip(numbers, found, strict=True):
                 target = types.strong(place.type, self.real)
@@ -161,10 +159,8 @@ class Expressions(Arrays):
         if test.constant:
             return self.value(node.body if test.value else node.orelse)
         test = self.temp(test)
-        with self.captured() as first:
-            a = self.value(node.body)
-        with self.captured() as second:
-            b = self.value(node.orelse)
+        a, first = self.captured(self.value, node.body)
+        b, second = self.captured(self.value, node.orelse)
         if isinstance(a, Tuple) != isinstance(b, Tuple) or (isinstance(a, Tuple) and not alike(a, b)):
             self.refuse(node, f"{describe(a)} or {describe(b)}: numbers, or tuples of as many, are allowed")
         arms = ([self.as_number(leaf, node.body) for leaf in flat(a)],
@@ -188,8 +184,7 @@ class Expressions(Arrays):
             return test
         if test.constant:
             return self._chain(node, k + 1, right)
-        with self.captured() as lines:
-            rest = self._chain(node, k + 1, right)
+        rest, lines = self.captured(lambda _: self._chain(node, k + 1, right), node)
         if lines:
             return self._either(test, ([rest], [constant(False)]), (lines, []), node)[0]
         return self._both(test, rest)
@@ -219,7 +214,7 @@ class Expressions(Arrays):
     def _equal(self, left: Value, right: Value, node: ast.AST) -> Number | None:
         """Of objects, such as dtypes, and of tuples; None: they cannot be compared."""
         if isinstance(left, Object) and isinstance(right, Object):
-            one, other = (calls.dtype_of(v.value) or v.value for v in (left, right))
+            one, other = (dtype_of(v.value) or v.value for v in (left, right))
             try:
                 return constant(bool(one == other))
             except Exception:

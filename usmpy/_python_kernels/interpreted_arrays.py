@@ -9,8 +9,9 @@ import numpy
 
 from .. import _core
 from .._kernels.call import with_article
-from . import calls, types
+from . import types
 from .numbers import Rules, Typed, operand
+from .scope import dtype_of
 from .types import INT64
 
 if TYPE_CHECKING:
@@ -77,9 +78,8 @@ class Elements:
             at = number.value + (extent if number.constant and number.value < 0 else 0)
             if not 0 <= at < extent:
                 hint = "; computed indices do not count from the end" * (at < 0 and not number.constant)
-                raise IndexError(
-                    f"index {number.value} is outside axis {axis} of {name}, whose length is {extent}{hint}"
-                )
+                where = f"outside axis {axis} of {name}, whose length is {extent}{hint}"
+                raise IndexError(f"index {number.value} is {where}")
             found.append(at)
         return tuple(found)
 
@@ -146,4 +146,4 @@ class Cast:
 
     def __eq__(self, other: object) -> bool:
         other = other.dtype if isinstance(other, Cast) else other
-        return calls.dtype_of(self.dtype) == calls.dtype_of(other)
+        return dtype_of(self.dtype) == dtype_of(other)

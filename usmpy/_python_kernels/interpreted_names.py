@@ -11,12 +11,11 @@ from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any
 
 from .. import kernel_api
-from . import calls
 from .functions import find
 from .interpreted_arrays import Cast, Elements
 from .library import FUNCTIONS
 from .numbers import Rules, Typed, operand
-from .scope import number_of, wrap
+from .scope import dtype_of, number_of, wrap
 from .types import BOOL, INT64
 
 # Packages whose Python functions are called as they are.
@@ -77,7 +76,7 @@ class Names:
         if (found := find(value)) is not None:
             special: dict[str, Any] = {"len": self._len, "range": self._range, "print": print}
             return special.get(found) or functools.partial(self.rules.call, value)
-        if not isinstance(value, str) and calls.dtype_of(value) is not None:
+        if not isinstance(value, str) and dtype_of(value) is not None:
             return Cast(value, self.rules)
         if isinstance(value, BuiltinFunctionType) and value in FUNCTIONS:
             return self.function(FUNCTIONS[value])

@@ -100,10 +100,8 @@ class Interpreter:
             found = Operand(number[0], number[0] == BOOL, number[1])
         if found is None:
             given = f"a USMArray of {value.dtype}" if array else with_article(value)
-            raise TypeError(
-                f"{name} of {self._name}: {given} was given; a number, LocalMemory, None, or a USMArray of "
-                f"{', '.join(types.ELEMENTS)} is allowed"
-            )
+            allowed = f"a number, LocalMemory, None, or a USMArray of {', '.join(types.ELEMENTS)} is allowed"
+            raise TypeError(f"{name} of {self._name}: {given} was given; {allowed}")
         t = types.strong(found.type, rules.real)
         travels = found.constant and t.kind in ("float", "complex")  # as a number of that type
         return Typed(rules.element(value, t.name) if travels else found.value, found.type, rules)

@@ -82,9 +82,8 @@ class PythonKernel(_core._Immutable):
         self._lock, self._build_lock = threading.Lock(), threading.Lock()
         self._built: dict[Any, Any] = {}
         self._texts: dict[Any, Program] = {}
-        self._dispatch = _core._Dispatch(
-            self, function.__name__, len(self._signature.parameters), self._check
-        )
+        count = len(self._signature.parameters)
+        self._dispatch = _core._Dispatch(self, self._name, count, self._check)
         functools.update_wrapper(self, function)
 
     def __repr__(self) -> str:
@@ -204,11 +203,8 @@ class PythonKernel(_core._Immutable):
 
     def _build(self, arguments: tuple[Any, ...], queue: Queue) -> tuple[Kernel, bytes, tuple[Any, ...], str]:
         """The Kernel for these arguments, its slots, limits of Python ints, and its name in traces."""
-        key = (
-            *map(self._describe, range(len(arguments)), arguments),
-            queue.context,
-            queue.device.filter_string,
-        )
+        kinds = map(self._describe, range(len(arguments)), arguments)
+        key = (*kinds, queue.context, queue.device.filter_string)
         with self._build_lock:  # of several threads, one builds
             found: tuple[Kernel, bytes, tuple[Any, ...], str] | None = self._built.get(key)
             if found is None:

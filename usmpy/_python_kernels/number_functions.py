@@ -34,11 +34,9 @@ def numbers(body: Expressions, node: ast.Call, name: str, least: int, most: floa
     if node.keywords:
         body.refuse(node.keywords[0].value, f"{name} takes no arguments by name")
     if not least <= len(node.args) <= (most or least):
-        wanted = (
-            f"{least} or more" if most == math.inf else f"{least} to {most}" if most > least else f"{least}"
-        )
-        given = f"{len(node.args)} were given"
-        body.refuse(node, f"{name} takes {wanted} argument{'s' * (wanted != '1')}, {given}")
+        more = " or more" if most == math.inf else f" to {most}" if most > least else ""
+        wanted = f"{least}{more} argument{'s' * (least > 1 or bool(more))}"
+        body.refuse(node, f"{name} takes {wanted}, {len(node.args)} were given")
     return [body.as_number(value, at) for value, at in zip(body.many(node.args), node.args, strict=True)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import enum
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 from .. import _core
@@ -73,8 +73,15 @@ def number_of(value: Value) -> Number | None:
 
 def attribute(value: Any, name: str) -> Any:
     """The attribute of a constant object, or MISSING."""
-    if isinstance(value, (ModuleType, type, enum.Enum, tuple)) or not isinstance(
-        value, (_core.DType, FunctionType)
-    ):
-        return get(value, name)
-    return MISSING
+    return MISSING if isinstance(value, (_core.DType, FunctionType)) else get(value, name)
+
+
+def dtype_of(value: Any) -> str | None:
+    """The name of a dtype that a kernel has, for a dtype of usmpy or NumPy, or its name; else None."""
+    name = value if isinstance(value, str) else get(value, "name")
+    name = get(value, "__name__") if name is MISSING else name
+    if isinstance(value, str) or type(value).__module__ == "numpy" or get(value, "__module__") == "numpy":
+        name = {"bool_": "bool"}.get(str(name), name)
+    elif not isinstance(value, _core.DType):
+        return None
+    return name if isinstance(name, str) and name in types.ELEMENTS else None

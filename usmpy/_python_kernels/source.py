@@ -5,46 +5,52 @@ from __future__ import annotations
 import ast
 import inspect
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import NoReturn
 
 from ..errors import BuildError
 
-_INSTEAD: dict[type[ast.AST], str] = {
-    ast.Match: "match: write if and elif",
-    ast.Try: "try: kernels raise nothing; test the values with if",
-    ast.Raise: "raise: kernels raise nothing; write assert, which check=True looks at",
-    ast.With: "with: kernels have no context managers",
-    ast.AsyncFunctionDef: "an asynchronous function: write def",
-    ast.AsyncFor: "async for: write for",
-    ast.AsyncWith: "async with: kernels have no context managers",
-    ast.Await: "await: kernels have no coroutines",
-    ast.Yield: "yield: a kernel is no generator; store the values in an array",
-    ast.YieldFrom: "yield: a kernel is no generator; store the values in an array",
-    ast.FunctionDef: "a function in a function: define it outside of the kernel, and call it",
-    ast.Lambda: "lambda: define a function outside of the kernel, and call it",
-    ast.ClassDef: "a class in a kernel: pass its values as arguments",
-    ast.Global: "global: globals are constants in a kernel; pass an array to write to",
-    ast.Nonlocal: "nonlocal: variables of outer functions are constants; pass an array to write to",
-    ast.Import: "import in a kernel: import outside of the kernel",
-    ast.ImportFrom: "import in a kernel: import outside of the kernel",
-    ast.Delete: "del: kernels have no objects to delete; leave it out",
-    ast.List: "a list: write a tuple, or private_array(shape, dtype)",
-    ast.Set: "a set: write a tuple, or private_array(shape, dtype)",
-    ast.Dict: "a dict: write variables or tuples",
-    ast.ListComp: "a list: write a loop, and private_array(shape, dtype)",
-    ast.SetComp: "a set: write a loop, and private_array(shape, dtype)",
-    ast.DictComp: "a dict: write a loop, and private_array(shape, dtype)",
-    ast.GeneratorExp: "a generator: write a loop",
-    ast.NamedExpr: "':=': assign in a statement of its own",
-    ast.JoinedStr: "an f-string: give print the values, print('i =', i)",
-    ast.Starred: "'*': write the values one by one",
-    ast.Slice: "a slice: write a loop over the indices",
-    ast.MatMult: "'@': write a loop over the products",
-    ast.In: "'in': compare with each value",
-    ast.NotIn: "'not in': compare with each value",
-}
+# Of classes of nodes that the language does not have: what to write instead.
+_REFUSED = """
+Match = match: write if and elif
+Try = try: kernels raise nothing; test the values with if
+Raise = raise: kernels raise nothing; write assert, which check=True looks at
+With = with: kernels have no context managers
+AsyncFunctionDef = an asynchronous function: write def
+AsyncFor = async for: write for
+AsyncWith = async with: kernels have no context managers
+Await = await: kernels have no coroutines
+Yield YieldFrom = yield: a kernel is no generator; store the values in an array
+FunctionDef = a function in a function: define it outside of the kernel, and call it
+Lambda = lambda: define a function outside of the kernel, and call it
+ClassDef = a class in a kernel: pass its values as arguments
+Global = global: globals are constants in a kernel; pass an array to write to
+Nonlocal = nonlocal: variables of outer functions are constants; pass an array to write to
+Import ImportFrom = import in a kernel: import outside of the kernel
+Delete = del: kernels have no objects to delete; leave it out
+List = a list: write a tuple, or private_array(shape, dtype)
+Set = a set: write a tuple, or private_array(shape, dtype)
+Dict = a dict: write variables or tuples
+ListComp = a list: write a loop, and private_array(shape, dtype)
+SetComp = a set: write a loop, and private_array(shape, dtype)
+DictComp = a dict: write a loop, and private_array(shape, dtype)
+GeneratorExp = a generator: write a loop
+NamedExpr = ':=': assign in a statement of its own
+JoinedStr = an f-string: give print the values, print('i =', i)
+Starred = '*': write the values one by one
+Slice = a slice: write a loop over the indices
+MatMult = '@': write a loop over the products
+In = 'in': compare with each value
+NotIn = 'not in': compare with each value
+TryStar = TryStar: not in the language of kernels
+TypeAlias = TypeAlias: not in the language of kernels
+TemplateStr = TemplateStr: not in the language of kernels
+"""
+_ROWS = [row.split(" = ", 1) for row in _REFUSED.strip().splitlines()]
+_INSTEAD = {name: text for names, text in _ROWS for name in names.split()}
+_CHANGED = "the file has changed; import it anew"
 
 
 class Origin:
@@ -68,13 +74,11 @@ class Origin:
         if getattr(parsed, "name", "") != own and self.filename == "<string>":  # of exec() or another's
             raise BuildError(unknown)
         if own == "<lambda>" or isinstance(parsed, ast.AsyncFunctionDef):
-            self.refuse(parsed, _INSTEAD[ast.Lambda if own == "<lambda>" else ast.AsyncFunctionDef])
+            self.refuse(parsed, _INSTEAD["Lambda" if own == "<lambda>" else "AsyncFunctionDef"])
         if not isinstance(parsed, ast.FunctionDef) or parsed.name != own:
             replaced = hasattr(function, "__wrapped__") and isinstance(parsed, ast.FunctionDef)
             why = "a decorator has replaced this function: write the kernel's decorator below it"
-            self.refuse(
-                parsed, why if replaced else f"this is not {own}: the file has changed; import it anew"
-            )
+            self.refuse(parsed, why if replaced else f"this is not {own}: {_CHANGED}")
         self.tree = parsed
         self._check()
         self._check_source(function)
@@ -107,13 +111,11 @@ class Origin:
         with warnings.catch_warnings():  # Python has given them
             warnings.simplefilter("ignore")
             module = compile(ast.Module([alone], []), self.filename, "exec", dont_inherit=True)
-        found = next((c for c in module.co_consts if isinstance(c, type(function.__code__))), None)
-        if (
-            found is None
-            or not _marks(found) <= _marks(function.__code__)
-            or (found.co_varnames[: found.co_argcount] != function.__code__.co_varnames[: found.co_argcount])
-        ):
-            self.refuse(self.tree, "the file has changed; import it anew")
+        now = next((c for c in module.co_consts if isinstance(c, CodeType)), None)
+        own = function.__code__
+        same = now is not None and now.co_varnames[: now.co_argcount] == own.co_varnames[: now.co_argcount]
+        if now is None or not same or not _marks(now) <= _marks(own):
+            self.refuse(self.tree, _CHANGED)
 
     def _check(self) -> None:
         """Refuses what needs neither types nor names."""
@@ -129,14 +131,15 @@ class Origin:
 
     def _check_node(self, node: ast.AST) -> None:
         for inner in (node, *ast.iter_child_nodes(node)):
-            found = _INSTEAD.get(type(inner)) if inner is node or not hasattr(inner, "lineno") else None
+            found = (
+                _INSTEAD.get(type(inner).__name__) if inner is node or not hasattr(inner, "lineno") else None
+            )
             if found is not None and hasattr(node, "lineno"):  # an operator has no place of its own
                 self.refuse(node, found)
         if isinstance(node, (ast.For, ast.While)) and node.orelse:
             word = "for" if isinstance(node, ast.For) else "while"
-            self.refuse(
-                node.orelse[0], f"{word} ... else: set a variable before break, and test it after the loop"
-            )
+            instead = "set a variable before break, and test it after the loop"
+            self.refuse(node.orelse[0], f"{word} ... else: {instead}")
         if isinstance(node, ast.Compare):
             values = [node.left, *node.comparators]
             for k, sign in enumerate(node.ops):
@@ -147,8 +150,6 @@ class Origin:
             self.refuse(node, "bytes: kernels have numbers")
         if isinstance(node, ast.keyword) and node.arg is None:
             self.refuse(node.value, "'**': name each argument")
-        if type(node).__name__ in ("TryStar", "TypeAlias", "TemplateStr"):
-            self.refuse(node, f"{type(node).__name__}: not in the language of kernels")
 
 
 def _parsed(lines: list[str]) -> ast.stmt:
@@ -175,9 +176,12 @@ def _marks(code: CodeType) -> set[object]:
     return names | {(type(c), repr(c)) for c in code.co_consts if not isinstance(c, CodeType)}
 
 
+def _names_in(tree: ast.AST) -> list[ast.Name]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+
+
 def _count_sites(tree: ast.FunctionDef) -> dict[str, int]:
     """How many places give each of the function's own names a value."""
-    sites: dict[str, int] = {}
     arguments = tree.args
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     for statement in tree.body:
@@ -187,11 +191,7 @@ def _count_sites(tree: ast.FunctionDef) -> dict[str, int]:
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 names.append(node.target.id)
             if _breaks_from(node):
-                inside, everywhere = (
-                    [n for n in ast.walk(t) if isinstance(n, ast.Name)] for t in (node, tree)
-                )
+                inside, everywhere = map(_names_in, (node, tree))
                 outside = {n.id for n in everywhere if n not in inside}
                 names += [n.id for n in inside if isinstance(n.ctx, ast.Store) and n.id in outside]
-    for name in names:
-        sites[name] = sites.get(name, 0) + 1
-    return sites
+    return Counter(names)

@@ -120,8 +120,7 @@ class Function(Assignments):
         self._join(*loop.leave)
 
     def _While(self, node: ast.While) -> None:
-        with self.captured() as lines:
-            test = self.condition(node.test)
+        test, lines = self.captured(self.condition, node.test)
         if test.constant and not test.value:
             return
         before = self._copy()
@@ -199,7 +198,7 @@ class Function(Assignments):
                     break
                 loop.before, loop.again = self.fresh("next"), []
                 self.emit("{")
-                self._bind_item(node.target, item, node)
+                self.store(node.target, item, node, alias=True)
                 self.block(node.body)
                 self._join(*loop.again)
                 self.emit("}")
@@ -207,21 +206,6 @@ class Function(Assignments):
                     self.emit(f"{loop.before}: ;")
         if loop.leave:
             self.emit(f"{loop.behind}: ;")
-
-    def _bind_item(self, target: ast.expr, item: Value, node: ast.For) -> None:
-        """The name of the loop is the item itself, if nothing else assigns it."""
-        if isinstance(target, ast.Name) and self.origin.sites[target.id] == 1:
-            self.static[target.id] = item
-            assert self.assigned is not None
-            self.assigned.add(target.id)
-            return
-        if not isinstance(target, ast.Tuple) or not isinstance(item, Tuple):
-            self.store(target, item, node)
-        elif len(target.elts) != len(item.items):
-            self.store(target, item, node)  # refuses it
-        else:
-            for inner, one in zip(target.elts, item.items, strict=True):
-                self._bind_item(inner, one, node)
 
     def _Break(self, node: ast.Break) -> None:
         loop = self.loops[-1]

@@ -7,8 +7,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from .. import kernel_api
-from . import calls, types
+from . import types
 from .c_text import bare
+from .scope import dtype_of
 from .values import Array, Number, Object, Tuple, Value, describe, known, size
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
 _MOST_PRIVATE = 1 << 20  # elements
 
 
-def _arguments(body: Expressions, node: ast.Call, names: str, least: int) -> list[ast.expr | None]:
+def _arguments(body: Expressions, node: ast.Call, names: str, least: int) -> list[Any]:
     """The arguments in order; None where one is missing."""
     known_names = names.split()
     shown = f"{ast.unparse(node.func)}({', '.join(known_names)})"
@@ -46,7 +47,6 @@ def _constant_int(body: Expressions, node: ast.expr, what: str) -> int:
 def _id(body: Expressions, function: Any, node: ast.Call) -> Value:
     name = function.__name__
     (at,) = _arguments(body, node, "dimension", 1)
-    assert at is not None
     number = body.number(at)
     if not number.type.whole:
         body.refuse(at, f"{name} of {describe(number)}: a dimension is an integer")
@@ -74,8 +74,6 @@ def _fence(body: Expressions, function: Any, node: ast.Call) -> Value:
 def _array(body: Expressions, function: Any, node: ast.Call) -> Value:
     """local_array, private_array."""
     shape, dtype = _arguments(body, node, "shape dtype", 2)
-    assert shape is not None
-    assert dtype is not None
     if isinstance(shape, ast.Tuple):
         extents = [_constant_int(body, item, "the shape") for item in shape.elts]
     else:
@@ -87,7 +85,7 @@ def _array(body: Expressions, function: Any, node: ast.Call) -> Value:
     if not extents or min(extents) < 1 or math.prod(extents) > _MOST_PRIVATE:
         body.refuse(shape, f"the shape is {tuple(extents)}: 1 to {_MOST_PRIVATE} elements are allowed")
     value = body.text_or_value(dtype)
-    element = calls.dtype_of(value.value) if isinstance(value, Object) else None
+    element = dtype_of(value.value) if isinstance(value, Object) else None
     if element is None:
         allowed = "is one that numbers in kernels have, such as usmpy.float32"
         body.refuse(dtype, f"the dtype of {function.__name__} {allowed}")
@@ -106,34 +104,25 @@ def _atomic(body: Expressions, function: Any, node: ast.Call) -> Value:
         order = value.value if isinstance(value, Object) else ""
         if order not in _ORDERS:
             body.refuse(order_at, f"order is one of {', '.join(map(repr, _ORDERS))}")
-    assert array_at is not None
-    assert index_at is not None
-    given = body.many([n for n in numbers_at if n is not None])
+    given = body.many(numbers_at)
     array = body.value(array_at)
     if not isinstance(array, Array):
         body.refuse(array_at, f"{name} of {describe(array)}: an array is allowed")
     t = types.ELEMENTS[array.element]
-    if (
-        array.element not in types.BY_NAME
-        or t.bits < 32
-        or not (t.whole or (t.kind == "float" and not whole))
-    ):
+    allowed = t.whole or (t.kind == "float" and not whole)
+    if array.element not in types.BY_NAME or t.bits < 32 or not allowed:
         shown = "int32, uint32, int64 and uint64" + ", float32 and float64" * (not whole)
         body.refuse(array_at, f"{name} of elements of {array.element}: {shown} are allowed")
     if array.space == "private":
         body.refuse(array_at, f"{name} of a private array, which no other work-item sees: write x[i] = ...")
     place = f"&{array.pointer}[{body.place(array, index_at, node)}]"
-    texts = []
-    for value, at in zip(given, numbers_at, strict=True):
-        assert at is not None
-        texts.append(body.stored(body.as_number(value, at), array.element, at, "x[i]"))
+    pairs = zip(map(body.as_number, given, numbers_at), numbers_at, strict=True)
+    texts = [body.stored(number, array.element, at, "x[i]") for number, at in pairs]
     if t.whole and order == "relaxed":  # those of OpenCL 1 are single instructions everywhere
         name = {"exchange": "xchg", "compare_exchange": "cmpxchg"}.get(what, what)
         return body.kept(known(t, f"atomic_{name}({place}, {', '.join(texts)})"))
-    memory, scope = (
-        f"memory_order_{order}",
-        f"memory_scope_{'work_group' if array.space == 'local' else 'device'}",
-    )
+    memory = f"memory_order_{order}"
+    scope = f"memory_scope_{'work_group' if array.space == 'local' else 'device'}"
     if not compares:
         operation = "exchange" if what == "exchange" else f"fetch_{what}"
         return body.kept(known(t, f"atomic_{operation}_explicit({place}, {texts[0]}, {memory}, {scope})"))

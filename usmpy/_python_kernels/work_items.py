@@ -17,10 +17,10 @@ import usmpy
 from .. import _core, kernel_api
 from .._kernels.call import with_article
 from ..errors import KernelError
-from . import calls
 from .interpreted_arrays import Cast, Elements, undefined
 from .interpreted_names import Names
 from .numbers import Rules, Typed, operand
+from .scope import dtype_of
 from .types import INT64
 
 _ATOMICS = {"add": usmpy.add, "sub": usmpy.subtract, "min": min, "max": max}
@@ -65,7 +65,7 @@ class _Item:
 
     def array(self, name: str, shape: Any, dtype: Any, frame: FrameType | None) -> Elements:
         """frame: of the call. In the work-group, calls from the same places share a local array."""
-        element = calls.dtype_of(dtype.dtype if isinstance(dtype, Cast) else dtype)
+        element = dtype_of(dtype.dtype if isinstance(dtype, Cast) else dtype)
         if element is None:
             raise TypeError(f"the dtype of {name} is one that numbers in kernels have, such as usmpy.float32")
         sites: list[Any] = []
@@ -189,15 +189,11 @@ class Launch:
         if first.barrier is None or other is None:
             return items if first.barrier else []
         where = "has returned" if other.barrier is None else f"waits at the one at line {other.barrier[1]}"
-        filename, line = first.barrier
+        file, line = first.barrier
+        wrong = f"{self.name}, line {line} of {file}: not all work-items of the group reach this barrier"
+        text = f"{wrong}: work-item {first.shown} waits at it, and work-item {other.shown} {where}"
         raise KernelError(
-            f"{self.name}, line {line} of {filename}: not all work-items of the group reach this barrier: "
-            f"work-item {first.shown} waits at it, and work-item {other.shown} {where}",
-            kernel=self.name,
-            reason="barrier",
-            work_item=first.shown,
-            filename=filename,
-            lineno=line,
+            text, kernel=self.name, reason="barrier", work_item=first.shown, filename=file, lineno=line
         )
 
 
