@@ -111,7 +111,7 @@ class Arrays(Body):
         return replace(array, extents=extents, first=array.first + n, offset=offset)
 
     def place(self, array: Array, index_node: ast.expr, node: ast.AST) -> str:
-        """The offset of an element to write to, as a name."""
+        """The offset of an element that is written."""
         offset = self.offset(array, self.indices(index_node), node)
         if array.parameter is not None:
             array.parameter.written = True

@@ -16,10 +16,12 @@ from .values import UNKNOWN, Array, Number, Tuple, Value, alike, describe, known
 class Assignments(Expressions):
     """Statements that give names and elements a value, in one function."""
 
-    def assign_name(self, name: str, value: Value, node: ast.AST) -> None:
+    def assign_name(self, name: str, value: Value, node: ast.AST, alias: bool = False) -> None:
         root = name.partition(".")[0]
         single = self.origin.sites.get(root, 2) == 1
-        if isinstance(value, Tuple):
+        if alias and single:
+            self.static[name] = value
+        elif isinstance(value, Tuple):
             parts = [f"{name}.{k}" for k in range(len(value.items))]
             for part, item in zip(parts, value.items, strict=True):
                 self.assign_name(part, item, node)
@@ -33,7 +35,7 @@ class Assignments(Expressions):
                 value = self._kept_row(name, value, node)
             self._keep(name, value, node, single)
         if self.assigned is not None:
-            self.assigned.add(name)
+            self.assigned |= {name}
 
     def _kept_row(self, name: str, row: Array, node: ast.AST) -> Array:
         """The row, whose place and sizes the name keeps."""
@@ -99,12 +101,7 @@ class Assignments(Expressions):
     def store(self, target: ast.expr, value: Value, node: ast.AST, alias: bool = False) -> None:
         """alias: names that nothing else assigns are the value itself."""
         if isinstance(target, ast.Name):
-            if alias and self.origin.sites[target.id] == 1:
-                self.static[target.id] = value
-                assert self.assigned is not None
-                self.assigned.add(target.id)
-            else:
-                self.assign_name(target.id, value, node)
+            self.assign_name(target.id, value, node, alias)
         elif isinstance(target, ast.Tuple):
             if not isinstance(value, Tuple) or len(value.items) != len(target.elts):
                 self.refuse(target, f"{len(target.elts)} names for {describe(value)}")

@@ -6,12 +6,12 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import calls, functions, types
 from .arithmetic import Arithmetic
 from .c_text import bare, c_name, quoted
-from .scope import MISSING, Scope, attribute, dtype_of, get, number_of, wrap
+from .scope import MISSING, attribute, dtype_of, find_name, get, number_of, wrap
 from .types import Type
 from .values import Array, Number, Object, Tuple, Value, describe
 
@@ -22,6 +22,7 @@ _FILE = 150  # bytes of a file's name that errors show
 _LONG = 300  # characters of an expression, from which on it gets a name
 
 Lines = list[tuple[int, str]]  # with the number of the Python file's line
+Names = frozenset[str] | None  # that have a value; None: no way leads here
 _Read = TypeVar("_Read", Number, Value)
 
 
@@ -33,8 +34,8 @@ class Body(Arithmetic):
 
     def __init__(self, program: Unit, function: FunctionType, values: dict[str, Value]) -> None:
         self.program, self.function, self.origin = program, function, program.origin(function)
-        self.real, self.line = program.real, self.origin.first
-        self.scope, self.arguments = Scope(function), values
+        self.real, self.line, self.arguments = program.real, self.origin.first, values
+        self.refuse = self.origin.refuse
         self.variables: dict[str, Number] = {}  # of the promotion of all types that are assigned
         self.first_sites: dict[str, ast.AST] = {}  # of the assignments
         self.grown = Counter[str]()
@@ -46,16 +47,13 @@ class Body(Arithmetic):
         self.changed = False
         self.out: Lines = []
         self.static: dict[str, Value] = {}
-        self.assigned: set[str] | None = set(self.arguments)  # None: no way leads here
+        self.assigned: Names = frozenset(self.arguments)
         self.count = 0
         self.arrays: list[tuple[bool, str, str, int]] = []  # local or private, element, name, length
         self.called: list[Any] = []
         self.needed: set[tuple[str, Type]] = set()
         self.ok = ""  # in checked kernels, the name of the test of the last place
         self.waits = False
-
-    def refuse(self, node: ast.AST, text: str, kind: Any = None) -> NoReturn:
-        self.origin.refuse(node, text, *([kind] if kind else []))
 
     # Output
 
@@ -87,7 +85,7 @@ class Body(Arithmetic):
         return c_name(types.strong(number, self.real))
 
     def captured(self, read: Callable[[ast.expr], _Read], node: ast.expr) -> tuple[_Read, Lines]:
-        """What is read, and what reading emits, apart."""
+        """What is read from a node, and the lines that this emits, which are kept apart."""
         kept, self.out = self.out, []
         found = read(node)
         lines, self.out = self.out, kept
@@ -168,7 +166,7 @@ class Body(Arithmetic):
             if node.id in self.origin.sites:
                 static = self.static.get(node.id, self.arguments.get(node.id))
                 return static.value if isinstance(static, Object) else MISSING
-            return self.scope.find(node.id)
+            return find_name(self.function, node.id)
         if isinstance(node, ast.Attribute):
             base = self.raw(node.value)
             return MISSING if base is MISSING else attribute(base, node.attr)

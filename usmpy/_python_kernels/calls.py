@@ -9,23 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BuildError
 from . import functions, number_functions, types, work_item_functions
-from .scope import MISSING, dtype_of, get, wrap
+from .scope import MISSING, dtype_of, entry, get, wrap
 from .values import Object, Value, describe
 
 if TYPE_CHECKING:
     from .expressions import Expressions
 
 
-def entry(table: dict[Any, Any], key: Any) -> Any:
-    """The entry of an object, which may have no hash; None: there is none."""
-    try:
-        return table.get(key)
-    except Exception:
-        return None
-
-
 def is_pure(function: Any) -> bool:
-    """Whether it is one of usmpy.kernel_api that neither changes memory nor waits."""
+    """Whether the function is one of usmpy.kernel_api that neither changes memory nor waits."""
     return entry(work_item_functions.HANDLERS, function) in work_item_functions.PURE
 
 

@@ -10,7 +10,7 @@ from .arithmetic import sign_of
 from .arrays import Arrays
 from .body import Lines
 from .c_text import bare
-from .scope import MISSING, attribute, dtype_of, number_of
+from .scope import MISSING, attribute, dtype_of, find_name, number_of
 from .types import BOOL, INT64, WEAK_FLOAT, WEAK_INT
 from .values import (
     Array,
@@ -47,7 +47,7 @@ class Expressions(Arrays):
                 where = "on every path, before the loop or branch"
                 self.refuse(node, f"{name} may have no value here: assign it {where}")
             return self.arguments[name] if (value := self.read(name)) is None else value
-        value = self.scope.find(name)
+        value = find_name(self.function, name)
         if value is MISSING:
             self.refuse(node, f"{name}: no such name")
         return self.wrapped(value, node)

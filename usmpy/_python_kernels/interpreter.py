@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _brackets, _core, kernel_api
 from .._kernels.call import common_queue, with_article
 from . import types
-from .kernel import number_in_memory
+from .kernel import bound_arguments, number_in_memory
 from .types import BOOL
 
 try:
@@ -33,13 +33,6 @@ class Interpreter:
 
     A launch takes what the kernel takes, and returns a completed Event. Arrays are copied to the host, and
     those that the function wrote to are copied back; after an exception, none is.
-
-    Parameters
-    ----------
-    function : function
-        The kernel's Python function.
-    name : str
-        The kernel's name, for messages.
     """
 
     def __init__(self, function: FunctionType, name: str) -> None:
@@ -61,12 +54,7 @@ class Interpreter:
     def _launch(self, space: Any, depends: list[Event], args: Any, kwargs: Any) -> Event:
         if kernel_api._current() is not None:
             raise RuntimeError(f"{self._name} is launched in a kernel: call the function instead")
-        signature = inspect.signature(self._function)
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{self._name}{signature}: {error}") from None
-        bound.apply_defaults()
+        bound = bound_arguments(inspect.signature(self._function), self._name, args, kwargs)
         arrays = {name: value for name, value in bound.arguments.items() if isinstance(value, _core.USMArray)}
         queue = common_queue(self._name, list(arrays.items()), None)
         elements = [x.dtype.name for x in arrays.values()]

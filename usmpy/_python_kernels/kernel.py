@@ -8,6 +8,7 @@ import inspect
 import os
 import threading
 from collections.abc import Callable
+from inspect import BoundArguments, Signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -152,12 +153,7 @@ class PythonKernel(_core._Immutable):
 
     def _order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position."""
-        try:
-            bound = self._signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{self._name}{self._signature}: {error}") from None
-        bound.apply_defaults()
-        return tuple(bound.arguments.values())
+        return tuple(bound_arguments(self._signature, self._name, args, kwargs).arguments.values())
 
     def _describe(self, k: int, value: Any) -> tuple[Any, ...]:
         """What an argument is specialised for. The C of dispatch.c has the same classes."""
@@ -220,6 +216,16 @@ class PythonKernel(_core._Immutable):
         slots = bytes(value for slot in program.slots() for value in slot)
         place = f"{os.path.basename(self._origin.filename)}:{self._origin.line(self._origin.tree)}"
         return built[program.name], slots, tuple(program.limits()), f"{self._name} ({place})"
+
+
+def bound_arguments(signature: Signature, name: str, args: Any, kwargs: Any) -> BoundArguments:
+    """The arguments of a launch, with defaults. name: the kernel's."""
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{name}{signature}: {error}") from None
+    bound.apply_defaults()
+    return bound
 
 
 def number_in_memory(value: Any) -> tuple[Type, Any] | None:

@@ -284,12 +284,12 @@ _PRINTED_AS = {"float": "", "uint": "(ulong)"}
 
 _REAL, _BINARY, _COMPARE = functions.REAL, functions.OPERATORS, functions.COMPARISONS
 _PAIRS = {**functions.REAL_PAIRS, "math pow": "pow", "math remainder": "remainder"}
-# By the name that functions.find gives: what is made of the call.
+# Handlers of calls, by the names of functions.find.
 _OF_CALLS: dict[str, Callable[..., Any]] = {
     **{"hypot": _hypot, "log": _log, "math round": _round, "max": _max_min, "min": _max_min},
     **{"sum": _folded, "prod": _folded, "len": _len, "range": _range, "print": _print, "complex": _complex},
 }
-# And of its arguments, which are as many numbers as the function here takes.
+# Handlers of numbers. A function takes as many arguments as its handler has parameters after `at`.
 _OF_NUMBERS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(_REAL, lambda body, f, at, a: apply(body, _REAL[f], [a], at, f)),
     **dict.fromkeys(_PAIRS, lambda body, f, at, a, b: apply(body, _PAIRS[f], [a, b], at)),

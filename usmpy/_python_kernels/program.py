@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
+from .._compile.included import own_text
 from . import types
 from .body import Body
 from .c_text import Names, c_name
@@ -100,10 +101,9 @@ class Program(Unit):
         self.kernel.compile()
 
     def slots(self) -> list[tuple[int, int, int]]:
-        """What a launch passes for the parameters in C, but the record: (kind, argument, axis).
+        """What a launch passes for each parameter in C but the record, as usmpy_slot: (kind, argument, axis).
 
-        The kinds of dispatch.c: 0 is the argument itself, 1 an extent, 2 a stride, 3 the number of elements
-        of local memory.
+        The kinds: 0 is the argument itself, 1 an extent, 2 a stride, 3 the length of local memory.
         """
         found = []
         for parameter, value in self.kernel.taken:
@@ -128,7 +128,7 @@ class Program(Unit):
     def text(self) -> str:
         """The whole program in the portable language."""
         self._written.clear()
-        front = own_checked() if self.checked else ""
+        front = own_text("portable_checked.h") if self.checked else ""
         return front + self.definitions(self.kernel) + self.kernel.text()
 
 
@@ -193,12 +193,6 @@ def _parts() -> dict[str, str]:
     path = os.path.join(os.path.dirname(__file__), "portable_python.h")
     with open(path, encoding="utf-8") as file:
         return dict(part.split("\n", 1) for part in file.read().split("// --- ")[1:])
-
-
-def own_checked() -> str:
-    from .._compile.included import own_text
-
-    return own_text("portable_checked.h")
 
 
 def _key(value: Value) -> Any:

@@ -22,22 +22,20 @@ def get(value: Any, name: str) -> Any:
         return MISSING
 
 
-class Scope:
-    def __init__(self, function: FunctionType) -> None:
-        self._globals = function.__globals__
-        cells = function.__closure__ or ()
-        self._cells = dict(zip(function.__code__.co_freevars, cells, strict=True))
+def entry(table: dict[Any, Any], key: Any) -> Any:
+    """The table's entry for an object, which may be unhashable; None if there is none."""
+    try:
+        return table.get(key)
+    except Exception:
+        return None
 
-    def find(self, name: str) -> Any:
-        """The object of that name, or MISSING."""
-        if name in self._cells:
-            try:
-                return self._cells[name].cell_contents
-            except ValueError:  # assigned later
-                return MISSING
-        if name in self._globals:
-            return self._globals[name]
-        return getattr(builtins, name, MISSING)
+
+def find_name(function: FunctionType, name: str) -> Any:
+    """The object of a name that is not the function's own, or MISSING."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    if name in cells:
+        return get(cells[name], "cell_contents")  # MISSING if it is assigned later
+    return function.__globals__.get(name, getattr(builtins, name, MISSING))
 
 
 def wrap(value: Any) -> Value | str:

@@ -102,8 +102,8 @@ class Origin:
         where = f"{self.filename}:{self.line(node)}:{before + 1}"
         return "\n".join([f"{where}: {text}", f"    {shown}", f"    {caret.rstrip()}", *more])
 
-    def refuse(self, node: ast.AST, text: str, kind: Callable[[str], Exception] = BuildError) -> NoReturn:
-        raise kind(f"{self.name} does not build: {self.message(node, text)}") from None
+    def refuse(self, node: ast.AST, text: str, kind: Callable[[str], Exception] | None = None) -> NoReturn:
+        raise (kind or BuildError)(f"{self.name} does not build: {self.message(node, text)}") from None
 
     def _check_source(self, function: FunctionType) -> None:
         """Refuses a file that has changed since it was imported. pytest may have added to the function."""

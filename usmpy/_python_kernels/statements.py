@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from . import types
 from .assignments import Assignments
+from .body import Names
 from .c_text import bare, declared_name
 from .types import BOOL, INT64, UINT64, WEAK_INT, Type
 from .values import UNKNOWN, Array, Number, Object, Tuple, Value, alike, constant, describe, flat
-
-Names = set[str] | None  # that have a value; None: no way leads here
 
 
 @dataclass
@@ -90,7 +89,7 @@ class Function(Assignments):
             self.block(node.body if test.value else node.orelse)
             return
         self.emit(f"if ({bare(test.text)}) {{")
-        before = self._copy()
+        before = self.assigned
         self.block(node.body)
         after, self.assigned = self.assigned, before
         if node.orelse:
@@ -99,11 +98,8 @@ class Function(Assignments):
         self.emit("}")
         self._join(after)
 
-    def _copy(self) -> Names:
-        return None if self.assigned is None else set(self.assigned)
-
     def _join(self, *ways: Names) -> None:
-        """Other ways that lead here: names have a value if they have one on each way."""
+        """Joins other paths: a name has a value if it has one on each path that leads here."""
         for way in ways:
             if way is not None:
                 self.assigned = way if self.assigned is None else self.assigned & way
@@ -112,7 +108,7 @@ class Function(Assignments):
 
     @contextmanager
     def _loop(self, behind: str = "") -> Iterator[_Loop]:
-        """The loop for break and continue within; afterwards, its breaks lead here."""
+        """The loop that break and continue refer to within; its breaks lead behind it."""
         loop = _Loop(behind=behind)
         self.loops.append(loop)
         yield loop
@@ -123,7 +119,7 @@ class Function(Assignments):
         test, lines = self.captured(self.condition, node.test)
         if test.constant and not test.value:
             return
-        before = self._copy()
+        before = self.assigned
         with self._loop():
             if lines:
                 self.emit("for (;;) {")
@@ -182,7 +178,7 @@ class Function(Assignments):
         else:
             bits = max(start.bits, stop.bits) if step.constant else UNKNOWN
         positive = start.positive if up else stop.positive and step.constant
-        before = self._copy()
+        before = self.assigned
         with self._loop() as loop:
             self.store(node.target, Number(INT64, name, None, bits, positive), node.target)
             self.block(node.body)
