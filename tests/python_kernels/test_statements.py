@@ -52,6 +52,9 @@ CASES = {
     for k in (a, 5, a):
         a = k + 1
     y[1] = a""",
+    "each function of a loop over functions has its own effects": """
+    for f in (abs, put):
+        y[0] = x[0] + (f(x) if f == put else f(-2))""",
     "helpers tell zeros apart": "y[0], y[1] = sign_of(0.0), sign_of(-0.0)",
     "each operand of a chain is read once, and only if it is needed": """
     y[0] = x[0] < x[1] < x[2] > put(x) == 1

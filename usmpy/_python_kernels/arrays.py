@@ -37,8 +37,7 @@ class Arrays(Body):
         if index.constant:
             if not -n <= index.value < n:
                 self.refuse(node.slice, f"index {index.value} of a tuple of {n}")
-            item: Value = value.items[index.value]
-            return item
+            return value.items[int(index.value)]
         if not n:
             self.refuse(node, "an empty tuple has no items")
         index = self.temp(self.strong(index, node))

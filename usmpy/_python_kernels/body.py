@@ -39,7 +39,6 @@ class Body(Arithmetic):
         self.variables: dict[str, Number] = {}  # of the promotion of all types that are assigned
         self.first_sites: dict[str, ast.AST] = {}  # of the assignments
         self.grown = Counter[str]()
-        self._effects: dict[int, bool] = {}
         self.reset()
 
     def reset(self) -> None:
@@ -176,11 +175,7 @@ class Body(Arithmetic):
 
     def has_effects(self, node: ast.AST) -> bool:
         """Whether evaluating it may change what other expressions read."""
-        found = self._effects.get(id(node))
-        if found is None:
-            inner = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
-            found = self._effects[id(node)] = any(map(self._is_effect, inner))
-        return found
+        return any(self._is_effect(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call))
 
     def _is_effect(self, node: ast.expr) -> bool:
         function = self.raw(node)
@@ -190,10 +185,10 @@ class Body(Arithmetic):
 
     def many(self, nodes: Sequence[ast.expr]) -> list[Value]:
         """Values from left to right: what is read before a call is not changed by it."""
-        values: list[Value] = []
+        effects, values = [*map(self.has_effects, nodes[1:])], []  # of those behind each node
         for k, node in enumerate(nodes):
             value = self.value(node)
-            values.append(self.frozen(value) if any(map(self.has_effects, nodes[k + 1 :])) else value)
+            values.append(self.frozen(value) if any(effects[k:]) else value)
         return values
 
     def frozen(self, value: Value, copy: bool = False) -> Value:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def is_pure(function: Any) -> bool:
     """Whether the function is one of usmpy.kernel_api that neither changes memory nor waits."""
-    return entry(work_item_functions.HANDLERS, function) in work_item_functions.PURE
+    handler = entry(work_item_functions.HANDLERS, function)
+    return handler is not None and handler in work_item_functions.PURE
 
 
 def call(body: Expressions, node: ast.Call) -> Value:
@@ -39,8 +40,7 @@ def call(body: Expressions, node: ast.Call) -> Value:
 def call_known(body: Expressions, function: Any, node: ast.Call) -> Value | None:
     """The value of a call; None: the function is none of this package's tables, and no dtype."""
     if (handler := entry(work_item_functions.HANDLERS, function)) is not None:
-        found: Value = handler(body, function, node)
-        return found
+        return handler(body, function, node)
     if (name := functions.find(function)) is not None:
         return number_functions.call(body, name, node)
     if (name := dtype_of(function)) is not None and not isinstance(function, str):

@@ -6,7 +6,7 @@ import ast
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import functions, types
 from .c_text import quoted
@@ -19,14 +19,11 @@ if TYPE_CHECKING:
 
 def call(body: Expressions, name: str, node: ast.Call) -> Value:
     """The value of a call of the function that functions.find gives this name."""
-    found: Value
     if name in _OF_CALLS:
-        found = _OF_CALLS[name](body, name, node)
-        return found
+        return _OF_CALLS[name](body, name, node)
     handler = _OF_NUMBERS[name]
     given = numbers(body, node, name.removeprefix("math "), handler.__code__.co_argcount - 3)
-    found = handler(body, name, node, *given)
-    return found
+    return handler(body, name, node, *given)
 
 
 def numbers(body: Expressions, node: ast.Call, name: str, least: int, most: float = 0) -> list[Number]:
@@ -285,12 +282,12 @@ _PRINTED_AS = {"float": "", "uint": "(ulong)"}
 _REAL, _BINARY, _COMPARE = functions.REAL, functions.OPERATORS, functions.COMPARISONS
 _PAIRS = {**functions.REAL_PAIRS, "math pow": "pow", "math remainder": "remainder"}
 # Handlers of calls, by the names of functions.find.
-_OF_CALLS: dict[str, Callable[..., Any]] = {
+_OF_CALLS: dict[str, Callable[..., Value]] = {
     **{"hypot": _hypot, "log": _log, "math round": _round, "max": _max_min, "min": _max_min},
     **{"sum": _folded, "prod": _folded, "len": _len, "range": _range, "print": _print, "complex": _complex},
 }
 # Handlers of numbers. A function takes as many arguments as its handler has parameters after `at`.
-_OF_NUMBERS: dict[str, Callable[..., Any]] = {
+_OF_NUMBERS: dict[str, Callable[..., Value]] = {
     **dict.fromkeys(_REAL, lambda body, f, at, a: apply(body, _REAL[f], [a], at, f)),
     **dict.fromkeys(_PAIRS, lambda body, f, at, a, b: apply(body, _PAIRS[f], [a, b], at)),
     "fma": lambda body, f, at, a, b, c: apply(body, f, [a, b, c], at),

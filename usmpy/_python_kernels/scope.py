@@ -5,13 +5,15 @@ from __future__ import annotations
 import builtins
 import enum
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import _core
 from . import types
 from .values import Number, Object, Tuple, Value, constant
 
 MISSING = object()
+
+_T = TypeVar("_T")
 
 
 def get(value: Any, name: str) -> Any:
@@ -22,7 +24,7 @@ def get(value: Any, name: str) -> Any:
         return MISSING
 
 
-def entry(table: dict[Any, Any], key: Any) -> Any:
+def entry(table: dict[Any, _T], key: Any) -> _T | None:
     """The table's entry for an object, which may be unhashable; None if there is none."""
     try:
         return table.get(key)
@@ -32,9 +34,9 @@ def entry(table: dict[Any, Any], key: Any) -> Any:
 
 def find_name(function: FunctionType, name: str) -> Any:
     """The object of a name that is not the function's own, or MISSING."""
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    if name in cells:
-        return get(cells[name], "cell_contents")  # MISSING if it is assigned later
+    free = function.__code__.co_freevars
+    if name in free and function.__closure__ is not None:
+        return get(function.__closure__[free.index(name)], "cell_contents")  # MISSING: it is assigned later
     return function.__globals__.get(name, getattr(builtins, name, MISSING))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import kernel_api
@@ -136,7 +137,7 @@ def _atomic(body: Expressions, function: Any, node: ast.Call) -> Value:
 
 _IDS = ["global_id", "global_size", "global_offset", "local_id", "local_size", "group_id", "num_groups"]
 _LINEAR = ["get_global_linear_id", "get_local_linear_id", "get_work_dim"]
-HANDLERS: dict[Any, Any] = {
+HANDLERS: dict[Any, Callable[..., Value]] = {
     **{getattr(kernel_api, f"get_{name}"): _id for name in _IDS},
     **{getattr(kernel_api, name): _linear_id for name in _LINEAR},
     **dict.fromkeys((kernel_api.barrier, kernel_api.mem_fence), _fence),
