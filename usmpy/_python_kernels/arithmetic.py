@@ -14,11 +14,12 @@ from .c_text import c_name
 from .types import BOOL, INT32, INT64, UINT64, WEAK_COMPLEX, WEAK_FLOAT, WEAK_INT, Type, promote
 from .values import UNKNOWN, Number, boolean, constant, describe, known
 
+# Each operator: its class in ast, its sign, and its function in operator.
 _OPERATORS = """
 Add + add, Sub - sub, Mult * mul, Div / truediv, FloorDiv // floordiv, Mod % mod, Pow ** pow,
 LShift << lshift, RShift >> rshift, BitAnd & and_, BitOr | or_, BitXor ^ xor,
 Lt < lt, LtE <= le, Gt > gt, GtE >= ge, Eq == eq, NotEq != ne
-"""  # in the modules ast, Python, and operator
+"""
 _ROWS = [row.split() for row in _OPERATORS.split(",")]
 _SIGNS = {getattr(ast, name): sign for name, sign, _ in _ROWS}
 _SIGNS |= {ast.UAdd: "+", ast.USub: "-", ast.Invert: "~"}

@@ -40,14 +40,13 @@ class Interpreter:
 
     def __getitem__(self, key: Any) -> Callable[..., Event]:
         space, depends = key if type(key) is tuple and len(key) == 2 else (key, ())
-        nd = isinstance(space, _core.NdRange)
         try:
             events = [depends] if isinstance(depends, _core.Event) else list(depends)
-            if not (nd or isinstance(space, (_core.Range, bool))):
+            if isinstance(space, bool) or not all(isinstance(event, _core.Event) for event in events):
+                raise TypeError
+            if not isinstance(space, (_core.Range, _core.NdRange)):
                 space = _core.Range(operator.index(space))
         except TypeError:
-            _brackets.refuse(self._name, key)
-        if isinstance(space, bool) or not all(isinstance(event, _core.Event) for event in events):
             _brackets.refuse(self._name, key)
         return lambda *args, **kwargs: self._launch(space, events, args, kwargs)
 

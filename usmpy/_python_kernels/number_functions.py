@@ -98,10 +98,6 @@ def _log(body: Expressions, name: str, node: ast.Call) -> Value:
 # Operators
 
 
-def _invert(body: Expressions, name: str, node: ast.Call, a: Number) -> Number:
-    return body.negated(a) if a.type == BOOL else body.unary("~", a, node)
-
-
 def _logic(body: Expressions, name: str, node: ast.Call, a: Number, b: Number) -> Number:
     truths = [body.truth(n, node) for n in (a, b)]
     first, second = (str(int(n.value)) if n.constant else n.text for n in truths)
@@ -247,10 +243,6 @@ def _len(body: Expressions, name: str, node: ast.Call) -> Value:
     return value.extent(0)
 
 
-def _range(body: Expressions, name: str, node: ast.Call) -> Value:
-    body.refuse(node, "range: only in for i in range(...)")
-
-
 def _print(body: Expressions, name: str, node: ast.Call) -> Value:
     if node.keywords:
         body.refuse(node.keywords[0].value, "print takes no arguments by name")
@@ -284,7 +276,8 @@ _PAIRS = {**functions.REAL_PAIRS, "math pow": "pow", "math remainder": "remainde
 # Handlers of calls, by the names of functions.find.
 _OF_CALLS: dict[str, Callable[..., Value]] = {
     **{"hypot": _hypot, "log": _log, "math round": _round, "max": _max_min, "min": _max_min},
-    **{"sum": _folded, "prod": _folded, "len": _len, "range": _range, "print": _print, "complex": _complex},
+    "range": lambda body, name, node: body.refuse(node, "range: only in for i in range(...)"),
+    **{"sum": _folded, "prod": _folded, "len": _len, "print": _print, "complex": _complex},
 }
 # Handlers of numbers. A function takes as many arguments as its handler has parameters after `at`.
 _OF_NUMBERS: dict[str, Callable[..., Value]] = {
@@ -298,6 +291,7 @@ _OF_NUMBERS: dict[str, Callable[..., Value]] = {
     **dict.fromkeys(functions.LOGIC, _logic),
     **dict.fromkeys(functions.ROUNDED, _rounded),
     **dict.fromkeys(functions.TRUNCATED, _truncated),
+    "bitwise_invert": lambda body, f, at, a: body.negated(a) if a.type == BOOL else body.unary("~", a, at),
     "positive": lambda body, f, at, a: body.unary("+", a, at),
     "negative": lambda body, f, at, a: body.unary("-", a, at),
     "logical_not": lambda body, f, at, a: body.negated(body.truth(a, at)),
@@ -308,5 +302,5 @@ _OF_NUMBERS: dict[str, Callable[..., Value]] = {
     **dict.fromkeys(("maximum", "minimum"), lambda body, f, at, a, b: _extreme(body, f, at, a, b)),
     **dict.fromkeys(("real", "imag"), lambda body, f, at, a: body.part(a, f, at)),
     **{"abs": _absolute, "sign": _sign, "clip": _clip, "gcd": _gcd},
-    **{"float": _float, "ldexp": _ldexp, "divmod": _divmod, "bitwise_invert": _invert},
+    **{"float": _float, "ldexp": _ldexp, "divmod": _divmod},
 }

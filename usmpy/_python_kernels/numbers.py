@@ -21,6 +21,21 @@ from .scope import number_of, wrap
 from .types import BOOL, WEAK_INT, Type, promote
 from .values import Number, Value, constant
 
+
+def _fma(a: float, b: float, c: float) -> float:
+    exact = all(map(math.isfinite, (a, b, c)))
+    return float(Fraction(a) * Fraction(b) + Fraction(c)) if exact else a * b + c
+
+
+def _guarded(function: Callable[[float], float], a: float, pole: float) -> float:
+    try:
+        return function(a)
+    except OverflowError:
+        return math.inf
+    except ValueError:
+        return pole
+
+
 # Functions of the operands as they are; the result is converted.
 _RAW: dict[str, Callable[..., Any]] = {
     **{"abs": abs, "complex": complex, "where": lambda test, a, b: a if test else b},
@@ -31,28 +46,12 @@ _RAW: dict[str, Callable[..., Any]] = {
 }
 # Functions of operands that have the type of the result.
 _CONVERTED: dict[str, Callable[..., Any]] = {
-    **{"max": max, "min": min, "erf": math.erf, "erfc": math.erfc},
-    "fma": lambda *v: (
-        float(Fraction(v[0]) * Fraction(v[1]) + Fraction(v[2])) if _finite(v) else v[0] * v[1] + v[2]
-    ),
+    **{"max": max, "min": min, "erf": math.erf, "erfc": math.erfc, "fma": _fma},
     "gamma": lambda a: _guarded(math.gamma, a, math.copysign(math.inf, a) if a == 0 else math.nan),
     "lgamma": lambda a: _guarded(math.lgamma, a, math.inf),
     "math remainder": lambda a, b: math.nan if b == 0 or math.isinf(a) else math.remainder(a, b),
 }
 _NUMPY = {own: name for name, own in functions.NUMPY.items()} | {"powr": "power", "math pow": "power"}
-
-
-def _finite(values: tuple[float, ...]) -> bool:
-    return all(map(math.isfinite, values))
-
-
-def _guarded(function: Callable[[float], float], a: float, pole: float) -> float:
-    try:
-        return function(a)
-    except OverflowError:
-        return math.inf
-    except ValueError:
-        return pole
 
 
 class Operand(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import os
 import re
@@ -35,7 +36,6 @@ class Unit:
     def __init__(self, real: Type, checked: str = "") -> None:
         self.real, self.checked = real, checked
         self.names = Names()
-        self._parts = _parts()
         self._helpers: dict[Any, Helper] = {}
         self._active: list[FunctionType] = []
         self._origins: dict[FunctionType, Origin] = {}
@@ -81,7 +81,7 @@ class Unit:
         c = c_name(t)
         words = {"T": c, "F": f"usm_{name}_{c}", "R": c_name(types.real_of(t))}
         words["U"] = c_name(Type("uint", t.bits)) if t.whole else c
-        return re.sub(r"\b[TFRU]\b", lambda word: words[word[0]], self._parts[name])
+        return re.sub(r"\b[TFRU]\b", lambda word: words[word[0]], _parts()[name])
 
 
 class Program(Unit):
@@ -189,7 +189,9 @@ def _argument(name: str, kind: Signature) -> Value:
     return Array(name, kind[1], "", "local" if local else "global", (None,) * ndim, contiguous)
 
 
+@functools.cache
 def _parts() -> dict[str, str]:
+    """The functions of portable_python.h by their names."""
     path = os.path.join(os.path.dirname(__file__), "portable_python.h")
     with open(path, encoding="utf-8") as file:
         return dict(part.split("\n", 1) for part in file.read().split("// --- ")[1:])
