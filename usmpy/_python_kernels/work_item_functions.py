@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -21,20 +22,20 @@ _ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
 _MOST_PRIVATE = 1 << 20  # elements
 
 
-def _arguments(body: Expressions, node: ast.Call, names: str, least: int) -> list[Any]:
-    """The arguments in order; None where one is missing."""
-    known_names = names.split()
-    shown = f"{ast.unparse(node.func)}({', '.join(known_names)})"
-    if len(node.args) > len(known_names):
+def _arguments(body: Expressions, function: Any, node: ast.Call) -> list[Any]:
+    """The arguments in the order of the function's parameters; None for a default."""
+    parameters = inspect.signature(function).parameters
+    shown = f"{ast.unparse(node.func)}({', '.join(parameters)})"
+    if len(node.args) > len(parameters):
         body.refuse(node, f"{shown} was given {len(node.args)} arguments")
-    found: dict[str | None, ast.expr | None] = dict(zip(known_names, node.args, strict=False))
+    found: dict[Any, ast.expr] = dict(zip(parameters, node.args, strict=False))
     for keyword in node.keywords:
-        if keyword.arg not in known_names or keyword.arg in found:
+        if keyword.arg not in parameters or keyword.arg in found:
             body.refuse(keyword.value, f"{shown} takes no {keyword.arg}=, or got it twice")
         found[keyword.arg] = keyword.value
-    if not {*known_names[:least]} <= {*found}:
+    if any(p.default is p.empty and name not in found for name, p in parameters.items()):
         body.refuse(node, f"{shown}: an argument is missing")
-    return [found.get(name) for name in known_names]
+    return [found.get(name) for name in parameters]
 
 
 def _constant_int(body: Expressions, node: ast.expr, what: str) -> int:
@@ -47,7 +48,7 @@ def _constant_int(body: Expressions, node: ast.expr, what: str) -> int:
 
 def _id(body: Expressions, function: Any, node: ast.Call) -> Value:
     name = function.__name__
-    (at,) = _arguments(body, node, "dimension", 1)
+    (at,) = _arguments(body, function, node)
     number = body.number(at)
     if not number.type.whole:
         body.refuse(at, f"{name} of {describe(number)}: a dimension is an integer")
@@ -58,12 +59,12 @@ def _id(body: Expressions, function: Any, node: ast.Call) -> Value:
 
 
 def _linear_id(body: Expressions, function: Any, node: ast.Call) -> Value:
-    _arguments(body, node, "", 0)
+    _arguments(body, function, node)
     return size(f"(long){function.__name__}()", _BITS.get(function.__name__, 56))
 
 
 def _fence(body: Expressions, function: Any, node: ast.Call) -> Value:
-    (at,) = _arguments(body, node, "flags", 0)
+    (at,) = _arguments(body, function, node)
     flags = 3 if at is None else _constant_int(body, at, "flags")
     if flags not in (1, 2, 3):
         body.refuse(at or node, f"flags is {flags}: LOCAL_MEM_FENCE, GLOBAL_MEM_FENCE, or both with |")
@@ -74,7 +75,7 @@ def _fence(body: Expressions, function: Any, node: ast.Call) -> Value:
 
 def _array(body: Expressions, function: Any, node: ast.Call) -> Value:
     """local_array, private_array."""
-    shape, dtype = _arguments(body, node, "shape dtype", 2)
+    shape, dtype = _arguments(body, function, node)
     if isinstance(shape, ast.Tuple):
         extents = [_constant_int(body, item, "the shape") for item in shape.elts]
     else:
@@ -97,8 +98,7 @@ def _atomic(body: Expressions, function: Any, node: ast.Call) -> Value:
     name = function.__name__
     what, whole = name.removeprefix("atomic_"), name in ("atomic_and", "atomic_or", "atomic_xor")
     compares = what == "compare_exchange"
-    names = "x index expected value order" if compares else "x index value order"
-    array_at, index_at, *numbers_at, order_at = _arguments(body, node, names, 4 if compares else 3)
+    array_at, index_at, *numbers_at, order_at = _arguments(body, function, node)
     order = "relaxed"
     if order_at is not None:
         value = body.text_or_value(order_at)
