@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 import time
@@ -62,6 +61,8 @@ def once_asleep(call: Callable[[], object]) -> None:
         try:
             until_asleep(thread=sleeper)
         except AssertionError:
+            import ctypes  # here: sub-interpreters of CPython 3.12 with a GIL of their own lack it
+
             raised = ctypes.py_object(NeverAsleep)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(identity), raised)
         finally:

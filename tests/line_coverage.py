@@ -15,7 +15,8 @@ later run with that argument replaces. --fresh forgets all of it, which a change
 
 The marks say more than gcov's counts: they are read after each test, for tests/mutants.py, and those of a
 process that crashed or was killed are there too. The lines of Python are counted by coverage.py, in the
-process of the tests alone. Needs: numpy, coverage, pyelftools, GCC or clang, an x86-64 processor.
+process of the tests alone. Needs: numpy, coverage, pyelftools, GCC or clang, an x86-64 processor, and
+CPython 3.12 or later, where sub-interpreters import usmpy.
 """
 
 from __future__ import annotations

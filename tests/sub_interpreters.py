@@ -1,4 +1,4 @@
-"""Sub-interpreters of each version of CPython, for the scripts of tests/isolated.
+"""Sub-interpreters, for the scripts of tests/isolated.
 
 A script adds the folder of this file to its path. Code that runs in a sub-interpreter is text, and reports by
 an exception or through a pipe.
@@ -10,7 +10,6 @@ import gc
 import os
 import sys
 import threading
-import time
 
 from asleep import until_others_sleep
 
@@ -21,8 +20,8 @@ except ImportError:
 
 # What run_string raises before 3.13, which returns it.
 _FAILED = getattr(interpreters, "RunFailedError", ())
-# Which GIL a sub-interpreter has: that of the main one, or its own, which CPython has from 3.12 on.
-GILS = ("shared", "own") if sys.version_info >= (3, 12) else ("shared",)
+# Which GIL a sub-interpreter has: that of the main one, or its own.
+GILS = ("shared", "own")
 # Interpreters with a GIL of their own refuse some extension modules, and the standard library had not adapted
 # all of its own before 3.13.
 HAS_CTYPES = {"shared": True, "own": sys.version_info >= (3, 13)}
@@ -37,21 +36,10 @@ def create(gil: str) -> object:
     return interpreters.create(isolated=gil == "own")
 
 
-def _alone(function, *arguments):
-    """Call the function; before 3.12, interpreters in which a thread runs a task refuse it."""
-    while True:
-        try:
-            return function(*arguments)
-        except RuntimeError as error:
-            if "more than one thread" not in str(error):
-                raise
-            time.sleep(0.001)
-
-
 def run(interpreter: object, code: str) -> None:
     """Run the code, with the path of this script; an exception becomes an AssertionError."""
     try:
-        problem = _alone(interpreters.run_string, interpreter, _PATH + code)
+        problem = interpreters.run_string(interpreter, _PATH + code)
     except _FAILED as error:
         problem = error
     assert problem is None, problem
@@ -59,7 +47,7 @@ def run(interpreter: object, code: str) -> None:
 
 def destroy(interpreter: object) -> None:
     """End the interpreter."""
-    _alone(interpreters.destroy, interpreter)
+    interpreters.destroy(interpreter)
 
 
 def once(gil: str, code: str) -> None:

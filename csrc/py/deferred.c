@@ -178,15 +178,6 @@ static int drain_pending(void *unused)
  */
 static void schedule(void)
 {
-#if PY_VERSION_HEX < 0x030C0000
-    /*
-     * Such versions follow the thread state that has the GIL, without having it, to choose the interpreter of
-     * the call: it may be one that just ends.
-     */
-    if (usm_deferred_has_many()) {
-        return;
-    }
-#endif
     if (!atomic_load(&usmpy_interpreter_of(NULL)->ended) && !atomic_exchange(&scheduled, true) &&
         Py_AddPendingCall(drain_pending, NULL) != 0) {
         atomic_store(&scheduled, false);
@@ -367,14 +358,6 @@ static void wait_for_tasks(usmpy_interpreter *own)
  */
 static PyObject *end_sub(usmpy_interpreter *own)
 {
-#if PY_VERSION_HEX < 0x030C0000
-    /* The end of the main interpreter waited. A thread that releases the GIL now ends, as by a report. */
-    if (usmpy_is_finalizing()) {
-        atomic_store(&own->ended, true);
-        usmpy_thread_close(own);
-        Py_RETURN_NONE;
-    }
-#endif
     wait_for_tasks(own);
     atomic_store(&own->ended, true);
     wait_for_tasks(own); /* what other threads of it submitted meanwhile */

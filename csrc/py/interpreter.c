@@ -4,39 +4,10 @@
 #include "core/base/heap.h"
 
 #include <stddef.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 static usmpy_interpreter main_record = {.list = &usm_deferred_main};
 static _Atomic(usmpy_interpreter *) records = &main_record; /* newest first, only added to */
 static _Thread_local usmpy_interpreter *last;               /* what this thread found last */
-
-#if PY_VERSION_HEX < 0x030C0000
-/*
- * Whether a thread state, which has the GIL, runs on the calling thread. It points to the C frame of the
- * interpreter loop that runs with it. (Its thread_id is of the thread that made it: _xxsubinterpreters runs
- * it on others.) Deallocations at the end of an interpreter have no such frame: they are deferred.
- * The kernel reads the pointer: another thread may delete its state meanwhile. Where a sandbox refuses the
- * call, the answer is no.
- */
-static bool runs_here(PyThreadState *thread)
-{
-    static _Thread_local char *low, *high; /* the stack of this thread */
-    char *frame;
-    const struct iovec to = {&frame, sizeof frame}, from = {&thread->cframe, sizeof frame};
-    pthread_attr_t attributes;
-    void *start;
-    size_t size;
-    if (high == NULL && pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        if (pthread_attr_getstack(&attributes, &start, &size) == 0) {
-            low = start;
-            high = low + size;
-        }
-        pthread_attr_destroy(&attributes);
-    }
-    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof frame && frame >= low && frame < high;
-}
-#endif
 
 bool usmpy_is_attached(void)
 {
@@ -45,12 +16,8 @@ bool usmpy_is_attached(void)
 #elif PY_VERSION_HEX >= 0x030C0000
     return _PyThreadState_UncheckedGet() != NULL;
 #else
-    /* The one thread state that holds the GIL, of any thread. `own`: the first that this thread had. */
-    PyThreadState *current = _PyThreadState_UncheckedGet(), *own = PyGILState_GetThisThreadState();
-    if (current == NULL || own == NULL || current == own) {
-        return current != NULL && current == own;
-    }
-    return usm_deferred_has_many() && runs_here(current);
+    PyThreadState *current = _PyThreadState_UncheckedGet(); /* the one that holds the GIL, of any thread */
+    return current != NULL && current == PyGILState_GetThisThreadState();
 #endif
 }
 

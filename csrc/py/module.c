@@ -309,5 +309,13 @@ static struct PyModuleDef module_def = {
 
 PyMODINIT_FUNC PyInit__core(void)
 {
+#if PY_VERSION_HEX < 0x030C0000
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        return PyErr_Format(PyExc_ImportError,
+                            "usmpy supports sub-interpreters from CPython 3.12 on, and this is CPython 3.%d: "
+                            "import usmpy in the main interpreter, or use a later CPython",
+                            PY_MINOR_VERSION);
+    }
+#endif
     return PyModuleDef_Init(&module_def);
 }

@@ -2,7 +2,6 @@
 #include "thread.h"
 
 #include <pthread.h>
-#include <time.h>
 
 /*
  * CPython links a thread state into the interpreter's list under a lock of its own, without the GIL. Before
@@ -24,6 +23,19 @@ static void unlock_birth(void)
 {
     pthread_mutex_unlock(&birth);
 }
+
+/* PyThreadState_New crashes there without memory for a state, so what it will take is asked for first. */
+static PyThreadState *new_state(PyInterpreterState *python)
+{
+    lock_birth();
+    void *room = PyMem_RawMalloc(2 * sizeof(PyThreadState));
+    PyMem_RawFree(room);
+    PyThreadState *thread = room == NULL ? NULL : PyThreadState_New(python);
+    unlock_birth();
+    return thread;
+}
+#else
+#define new_state PyThreadState_New
 #endif
 
 void usmpy_thread_start(void)
@@ -33,56 +45,15 @@ void usmpy_thread_start(void)
 #endif
 }
 
-#if PY_VERSION_HEX < 0x030C0000
-/* PyThreadState_New crashes there without memory for a state, so what it will take is asked for first. */
-static PyThreadState *new_state(PyInterpreterState *python)
-{
-    void *room = PyMem_RawMalloc(2 * sizeof(PyThreadState));
-    PyMem_RawFree(room);
-    return room == NULL ? NULL : PyThreadState_New(python);
-}
-#endif
-
-/*
- * Before version 3.12, _xxsubinterpreters checks that a sub-interpreter has one thread state, and runs or
- * ends it with the newest one, under the GIL alone: one that was added in between without the GIL would run
- * on two threads. So a state of a sub-interpreter is added under the GIL, which a state of the main
- * interpreter takes. PyGILState_Ensure uses the state that a thread gets while it has none: that is the
- * second one here. If that one cannot be made, the first remains.
- */
 PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter)
 {
     if (atomic_load(&interpreter->closed)) {
         return NULL;
     }
-#if PY_VERSION_HEX < 0x030C0000
-    lock_birth();
-    PyThreadState *thread = new_state(PyInterpreterState_Main());
-    unlock_birth();
-    if (thread == NULL) {
-        return NULL;
-    }
-    PyEval_RestoreThread(thread);
-    for (int i = 0; i < 2 && interpreter->id != 0; i++) {
-        PyThreadState *next = new_state(interpreter->python);
-        if (next != NULL) {
-            PyThreadState_Swap(next);
-            PyThreadState_Clear(thread);
-            PyThreadState_Delete(thread);
-            thread = next;
-        } else if (i == 0) {
-            PyThreadState_Clear(thread);
-            PyThreadState_DeleteCurrent();
-            return NULL;
-        }
-    }
-#else
-    PyThreadState *thread =
-        PyThreadState_New(interpreter->id == 0 ? PyInterpreterState_Main() : interpreter->python);
+    PyThreadState *thread = new_state(interpreter->id == 0 ? PyInterpreterState_Main() : interpreter->python);
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }
-#endif
     return thread;
 }
 
@@ -90,18 +61,6 @@ void usmpy_thread_detach(PyThreadState *thread)
 {
     PyThreadState_Clear(thread);
     PyThreadState_DeleteCurrent();
-}
-
-void usmpy_thread_yield(void)
-{
-#if PY_VERSION_HEX < 0x030C0000
-    if (usm_deferred_has_many() && usmpy_interpreter_here()->id != 0) {
-        Py_BEGIN_ALLOW_THREADS
-            nanosleep(&(struct timespec){.tv_nsec = 20000},
-                      NULL); /* a thread that waits needs time to wake up */
-        Py_END_ALLOW_THREADS
-    }
-#endif
 }
 
 int usmpy_thread_reserve(usmpy_interpreter *interpreter)

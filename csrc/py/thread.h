@@ -17,13 +17,6 @@ PyThreadState *usmpy_thread_attach(usmpy_interpreter *interpreter);
 void usmpy_thread_detach(PyThreadState *thread);
 
 /*
- * For a question that loops ask until a task has ended. Before version 3.12, a thread that waits for the GIL
- * asks only threads of its own interpreter to give it up, and usmpy_thread_attach waits as one of the main
- * interpreter: this gives it up in a sub-interpreter. GIL held.
- */
-void usmpy_thread_yield(void);
-
-/*
  * Gives a sub-interpreter a thread state of no thread, before others of usmpy come and go. CPython deletes
  * the last thread state in two steps, and a thread that makes a new one in between ends the process. Before
  * version 3.13 the first thread state stays until the end. One that was closed gets none, since nothing would

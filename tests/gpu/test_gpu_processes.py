@@ -16,7 +16,10 @@ from gpu_scripts import environment, run_script
         "exit_with_late_kernels",
         "fork_after_use",
         "driver_is_opened_late",
-        "sub_interpreters_on_a_gpu",
+        pytest.param(
+            "sub_interpreters_on_a_gpu",
+            marks=pytest.mark.skipif(sys.version_info < (3, 12), reason="they need CPython 3.12"),
+        ),
     ],
 )
 def test_script(script):

@@ -35,7 +35,9 @@ SLOW = {"chain_of_a_million": "it takes ten seconds"}
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
     kinds = (pytest.mark.not_sanitized, NOT_SANITIZED), (pytest.mark.release, SLOW)
-    return [mark(reasons[name]) for mark, reasons in kinds if name in reasons]
+    other = "sub_interpreter" in name and name.startswith("refused") != (sys.version_info < (3, 12))
+    skip = pytest.mark.skipif(other, reason="usmpy supports sub-interpreters from CPython 3.12 on")
+    return [skip, *(mark(reasons[name]) for mark, reasons in kinds if name in reasons)]
 
 
 PARAMETERS = [

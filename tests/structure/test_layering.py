@@ -714,7 +714,6 @@ STATE = {
         "main_record": "the record of the main interpreter",
         "records": "all of them, of which none is freed",
         "last": "of each thread: the record that it found last",
-        **({"low": "", "high": ""} if sys.version_info < (3, 12) else {}),
     },
     "py/module.c": {
         "usmpy_main_module": "the module that the main interpreter loaded last",

@@ -6,7 +6,6 @@
 #include "py/deferred.h"
 #include "py/errors.h"
 #include "py/lock.h"
-#include "py/thread.h"
 #include "py/wait.h"
 
 #include <stddef.h>
@@ -120,9 +119,6 @@ static PyObject *event_repr(PyObject *self)
 static PyObject *get_status(PyObject *self, void *Py_UNUSED(unused))
 {
     usm_event_state state = usm_event_ask_state(core(self));
-    if (state == USM_EVENT_SUBMITTED || state == USM_EVENT_RUNNING) {
-        usmpy_thread_yield();
-    }
     claim_exception(self);
     return PyUnicode_FromString(state_names[state]);
 }
@@ -131,9 +127,6 @@ static PyObject *get_done(PyObject *self, void *Py_UNUSED(unused))
 {
     usmpy_deferred_poll();
     bool ended = usm_event_has_ended(core(self));
-    if (!ended) {
-        usmpy_thread_yield();
-    }
     claim_exception(self);
     return PyBool_FromLong(ended);
 }
