@@ -34,7 +34,6 @@ SEEN_BY_BACKENDS = {
     "opencl": {
         "backend.h": "the seam",
         "deferral.h": "links as a driver sees them, and commands that outlive their submission",
-        "fork.h": "what a child of a process that used the driver may do",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader and the drivers",
@@ -51,7 +50,6 @@ SEEN_BY_BACKENDS = {
         "backend.h": "the seam",
         "completion.h": "the watching thread: runs what the driver may not be called for",
         "deferral.h": "links as a driver sees them, and commands that outlive their submission",
-        "fork.h": "what a child of a process that used the driver may do",
         "freelist.h": "memory that waits for its next use",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels of users, their index space and arguments",
@@ -65,7 +63,6 @@ SEEN_BY_BACKENDS = {
         "backend.h": "the seam",
         "completion.h": "the watching thread: stops before the driver closes its contexts",
         "deferral.h": "links as a driver sees them, and commands that outlive their submission",
-        "fork.h": "what a child of a process that used the driver may do",
         "freelist.h": "memory that waits for its next use",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels of users, their index space and arguments",

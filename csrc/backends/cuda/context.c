@@ -18,9 +18,6 @@ usm_status usm_cuda_retain_primary(usm_device *device, usm_error *error)
     usm_cuda_device *native = usm_cuda_device_of(device);
     CUcontext context = NULL;
     CUresult code = CUDA_SUCCESS;
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     pthread_mutex_lock(&retaining);
     if (atomic_load_explicit(&native->context, memory_order_relaxed) == NULL) {
         code = usm_cuda.cuDevicePrimaryCtxRetain(&context, native->id);
@@ -36,9 +33,6 @@ usm_status usm_cuda_retain_primary(usm_device *device, usm_error *error)
 /* A context that is lost refuses this call, too: the device is marked then. */
 usm_status usm_cuda_push(CUcontext context, usm_error *error)
 {
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     CUresult code = usm_cuda.cuCtxPushCurrent(context);
     usm_device *device = code == CUDA_SUCCESS ? NULL : usm_cuda_device_of_context(context);
     if (device != NULL) {
@@ -77,7 +71,7 @@ usm_status usm_cuda_context_create(usm_context *context, usm_error *error)
 bool usm_cuda_enter_to_give_back(usm_device *device, usm_cuda_scope *scope)
 {
     usm_error error;
-    if (usm_cuda_forked() || usm_cuda_is_lost(device)) {
+    if (usm_cuda_is_lost(device)) {
         return false;
     }
     if (usm_cuda_enter(device, scope, &error) != USM_OK) {

@@ -110,7 +110,7 @@ const char *usm_cuda_multiply_library(usm_device *device)
 {
     usm_cuda_device *native = usm_cuda_device_of(device);
     struct usm_cuda_blas *blas = atomic_load_explicit(&native->blas, memory_order_acquire);
-    if (blas == NULL && !usm_cuda_forked()) {
+    if (blas == NULL) {
         usm_cuda_scope scope;
         usm_error error;
         pthread_mutex_lock(&opening);

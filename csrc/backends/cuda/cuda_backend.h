@@ -8,7 +8,6 @@
 
 #include "core/program/launch.h"
 #include "core/tasks/deferral.h"
-#include "core/tasks/fork.h"
 
 #include <cuda.h>
 
@@ -338,14 +337,6 @@ CUresult usm_cuda_load_function(CUfunction function);
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error);
 
 extern usm_fork_guard usm_cuda_guard; /* library.c */
-static inline bool usm_cuda_forked(void)
-{
-    return usm_fork_guard_is_child(&usm_cuda_guard);
-}
-static inline usm_status usm_cuda_after_fork(usm_error *error)
-{
-    return usm_fork_guard_refuse(&usm_cuda_guard, error);
-}
 
 /* library.c: opens libcuda and starts the driver in this process. */
 usm_status usm_cuda_open(usm_error *error);

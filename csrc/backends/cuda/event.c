@@ -90,9 +90,6 @@ static bool has_ended(usm_cuda_event *event)
 usm_progress usm_cuda_event_poll(usm_event *base, usm_error *error)
 {
     usm_cuda_event *event = event_of(base);
-    if (usm_cuda_forked()) {
-        return USM_PROGRESS_PENDING;
-    }
     if (!has_ended(event)) {
         return usm_cuda_timeline_ended(event->timeline, usm_cuda_number_of(base) - 1) ? USM_PROGRESS_RUNNING
                                                                                       : USM_PROGRESS_PENDING;
@@ -131,7 +128,7 @@ void usm_cuda_event_wait(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
     uint64_t number = usm_cuda_number_of(base);
-    if (number == 0 || usm_cuda_forked()) {
+    if (number == 0) {
         return;
     }
     (void)usm_cuda_timeline_fence(event->timeline, number);
@@ -177,7 +174,7 @@ void usm_cuda_event_destroy(usm_event *base)
     if (event->kernel != NULL) {
         usm_kernel_release(event->kernel);
     }
-    if (event->landing != NULL && !usm_cuda_forked()) {
+    if (event->landing != NULL) {
         usm_cuda_pinned_put(event->landing);
     }
     free_native(event);

@@ -157,9 +157,6 @@ usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error 
     usm_cuda_program *owner = base->program->native;
     const char *symbol = find_symbol(base->program, name);
     usm_cuda_scope scope;
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     if (symbol == NULL) {
         return usm_error_driver(error, USM_INDEX, "cuda", 0, "", "the program has no kernel %s", name);
     }

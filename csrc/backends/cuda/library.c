@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 usm_cuda_api usm_cuda;
+/* CUDA cannot be used in the child of a process that has initialized it (CUDA driver API, Initialization). */
 usm_fork_guard usm_cuda_guard = {.driver = "CUDA"};
 static usm_library_report libraries;
 
@@ -140,12 +141,6 @@ usm_status usm_cuda_open(usm_error *error)
     return code == CUDA_SUCCESS ? USM_OK : refused(code, error);
 }
 
-/* CUDA cannot be used in the child of a process that has initialized it (CUDA driver API, Initialization). */
-static void fork_guard(usm_fork_phase phase)
-{
-    usm_fork_guard_fork(&usm_cuda_guard, phase);
-}
-
 static const char *const environment[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
                                           "CUDA_MODULE_LOADING",  "USMPY_CUDA_LIBRARY",
                                           "USMPY_NVRTC_LIBRARY",  NULL};
@@ -171,6 +166,7 @@ static const usm_share_entries share = {
 
 const usm_backend usm_cuda_backend = {
     .name = "cuda",
+    .fork_guard = &usm_cuda_guard,
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_CUDA) |
                  USM_LANGUAGE_BIT(USM_LANGUAGE_PTX) | USM_LANGUAGE_BIT(USM_LANGUAGE_NATIVE),
     .program_language = USM_LANGUAGE_CUDA,
@@ -203,5 +199,4 @@ const usm_backend usm_cuda_backend = {
     .program_binary = usm_cuda_program_binary,
     .kernel_create = usm_cuda_kernel_create,
     .kernel_destroy = usm_cuda_kernel_destroy,
-    .fork = fork_guard,
 };

@@ -116,9 +116,6 @@ usm_status usm_cuda_memory_allocate(usm_context *context, usm_device *device, us
     (void)context;
     *zeroed = false;
     *out = NULL;
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     if (usm_cuda_is_lost(device)) {
         return usm_cuda_lost(device, error);
     }
@@ -184,7 +181,7 @@ void usm_cuda_memory_trim(usm_device *device)
 {
     usm_cuda_device *native = usm_cuda_device_of(device);
     usm_cuda_scope scope;
-    if (usm_cuda_forked() || usm_cuda_is_lost(device)) {
+    if (usm_cuda_is_lost(device)) {
         return;
     }
     pthread_mutex_lock(&native->lock);
@@ -238,9 +235,6 @@ usm_status usm_cuda_memory_query(usm_context *context, const void *pointer, usm_
 {
     usm_cuda_scope scope;
     *info = (usm_pointer_info){.device = NULL};
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     usm_status status = usm_cuda_enter(context->devices[0], &scope, error);
     if (status == USM_OK) {
         status = usm_cuda_pointer(pointer, info, error);
@@ -264,9 +258,7 @@ usm_memory_connection usm_cuda_memory_connection(const usm_place *memory, usm_ki
     if (kind != USM_DEVICE || memory->device == user->device) {
         return USM_CONNECTION_UNIFIED;
     }
-    uint8_t answer = atomic_load_explicit(peer_of(memory, user), memory_order_acquire);
-    return answer == USM_CONNECTION_UNASKED && usm_cuda_forked() ? USM_CONNECTION_MIGRATABLE
-                                                                 : (usm_memory_connection)answer;
+    return (usm_memory_connection)atomic_load_explicit(peer_of(memory, user), memory_order_acquire);
 }
 
 /* Two threads may both enable the access, which changes nothing the second time. */

@@ -45,7 +45,7 @@ void *usm_cuda_native_handle(usm_native what, const void *object)
         case USM_NATIVE_CONTEXT:
             return ((const usm_context *)object)->native;
         case USM_NATIVE_EVENT:
-            return usm_cuda_forked() ? NULL : record_event((usm_cuda_event *)object);
+            return record_event((usm_cuda_event *)object);
         default: {
             const usm_queue *queue = object;
             usm_cuda_timeline *timeline = &usm_cuda_queue_of(queue)->timelines[0];
@@ -131,9 +131,6 @@ static usm_status inspect_queue(void *handle, usm_native_facts *facts, usm_error
 
 usm_status usm_cuda_native_inspect(usm_native what, void *handle, usm_native_facts *facts, usm_error *error)
 {
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     return what == USM_NATIVE_CONTEXT ? inspect_context(handle, facts, error)
                                       : inspect_queue(handle, facts, error);
 }

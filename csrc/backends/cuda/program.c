@@ -264,9 +264,6 @@ usm_status usm_cuda_program_build(usm_program *base, const usm_program_source *s
 {
     usm_cuda_scope scope;
     usm_device *device = base->place->device;
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     usm_cuda_program *native = usm_calloc(1, sizeof *native);
     if (native == NULL) {
         return usm_error_memory(error, sizeof *native, "a program");

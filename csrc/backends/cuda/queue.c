@@ -29,9 +29,6 @@ static void adopt(usm_queue *queue, usm_cuda_queue *native)
 usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error)
 {
     usm_cuda_scope scope;
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     if (usm_cuda_is_lost(queue->device)) {
         return usm_cuda_lost(queue->device, error);
     }
@@ -324,9 +321,6 @@ usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *base, const usm_co
     usm_cuda_event *event = (usm_cuda_event *)base;
     bool eager = atomic_load_explicit(&usm_cuda_queue_of(queue)->timelines[0].eager, memory_order_relaxed);
     usm_cuda_scope scope;
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     if (usm_cuda_is_lost(queue->device)) {
         return usm_cuda_lost(queue->device, error);
     }
@@ -348,8 +342,8 @@ usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *base, const usm_co
  */
 bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns)
 {
-    if (!usm_command_is_point(command) || usm_cuda_forked() || usm_cuda_is_lost(queue->device) ||
-        usm_queue_is_shared(queue) || atomic_load(&usm_cuda_queue_of(queue)->waits)) {
+    if (!usm_command_is_point(command) || usm_cuda_is_lost(queue->device) || usm_queue_is_shared(queue) ||
+        atomic_load(&usm_cuda_queue_of(queue)->waits)) {
         return false;
     }
     *start_ns = *end_ns = queue->profiling ? usm_clock_ns() : 0;

@@ -48,9 +48,6 @@ static usm_status enter(usm_device *device, usm_cuda_scope *scope, usm_error *er
 {
     CUdevice id = usm_cuda_device_of(device)->id;
     int maps = 0, passes = 0;
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     if (usm_cuda_is_lost(device)) {
         return usm_cuda_lost(device, error);
     }
@@ -382,14 +379,11 @@ usm_status usm_cuda_share_make_writable(usm_place *place, const usm_shared_memor
     return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed_on(place->device, error, code, "cuMemSetAccess");
 }
 
-/* In a forked child the parent's driver still has it; what a lost context had went with it. */
+/* What a lost context had went with it. */
 void usm_cuda_share_close(usm_place *place, const usm_shared_memory *memory)
 {
     usm_cuda_mapping *mapping = memory->native;
     usm_cuda_scope scope;
-    if (usm_cuda_forked()) {
-        return;
-    }
     pthread_mutex_lock(&mutex);
     usm_cuda_mapping **at = &mappings;
     while (*at != mapping) {

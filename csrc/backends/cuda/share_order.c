@@ -72,9 +72,6 @@ usm_status usm_cuda_share_signal(usm_queue *queue, const usm_shared_memory *memo
 {
     usm_cuda_timeline *timeline = &usm_cuda_queue_of(queue)->timelines[0];
     usm_cuda_scope scope;
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     usm_cuda_timeline_settle(timeline);
     if (usm_cuda_timeline_is_idle(timeline)) {
         return USM_OK;
@@ -139,9 +136,6 @@ usm_status usm_cuda_share_wait(usm_queue *queue, const usm_shared_memory *memory
     usm_cuda_mapping *mapping = memory->native;
     usm_cuda_scope scope;
     CUevent event;
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     if (usm_cuda.cuIpcOpenEventHandle == NULL) {
         return not_opened(queue->device, CUDA_ERROR_NOT_SUPPORTED, error);
     }

@@ -72,7 +72,7 @@ uint64_t usm_cuda_native_stream_id(usm_device *device, void *handle)
     if (handle == USM_STREAM_LEGACY || handle == USM_STREAM_PER_THREAD) {
         return USM_STREAM_IN_LEGACY;
     }
-    if (usm_cuda_forked() || usm_cuda_is_lost(device) || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
+    if (usm_cuda_is_lost(device) || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
         return found;
     }
     if (usm_cuda_is_capturing(stream)) { /* it must not be asked */
@@ -113,7 +113,7 @@ usm_status usm_cuda_native_synchronize(usm_device *device, usm_error *error)
 {
     usm_cuda_scope scope;
     const char *function;
-    if (usm_cuda_forked() || usm_cuda_is_lost(device)) {
+    if (usm_cuda_is_lost(device)) {
         return USM_OK;
     }
     usm_status status = usm_cuda_enter(device, &scope, error);
@@ -137,9 +137,6 @@ usm_status usm_cuda_native_stream_inspect(usm_device *device, void *handle, usm_
     bool special = handle == USM_STREAM_LEGACY || handle == USM_STREAM_PER_THREAD;
     usm_cuda_scope scope;
     usm_device *own = device;
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
     usm_status status = usm_cuda_enter(device, &scope, error);
     if (status != USM_OK) {
         return status;

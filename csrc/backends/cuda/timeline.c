@@ -84,9 +84,7 @@ void usm_cuda_timeline_close(usm_cuda_timeline *timeline)
 {
     usm_cuda_scope scope;
     bool foreign = timeline->foreign;
-    if (!usm_cuda_forked()) {
-        give_to_device(timeline);
-    }
+    give_to_device(timeline);
     if (!foreign && usm_cuda_enter_to_give_back(timeline->device, &scope)) {
         USM_CUDA_GIVE_BACK(timeline->device, cuStreamDestroy, timeline->stream);
         usm_cuda_leave(&scope);

@@ -54,8 +54,7 @@ static ze_result_t new_context(const usm_context *context, const usm_level_zero_
 usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
 {
     const usm_level_zero_driver *driver = usm_level_zero_device_of(context->devices[0])->driver;
-    usm_status status =
-        usm_level_zero_forked() ? usm_level_zero_after_fork(error) : check_one_driver(context, error);
+    usm_status status = check_one_driver(context, error);
     if (status != USM_OK) {
         return status;
     }
@@ -94,9 +93,6 @@ static void give_back(const usm_context *context)
 void usm_level_zero_context_destroy(usm_context *context)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
-    if (usm_level_zero_forked()) {
-        return; /* the parent's driver has all of it */
-    }
     give_back(context);
     pthread_mutex_destroy(&native->lock);
     free(native);
@@ -129,7 +125,7 @@ static bool is_unused(const usm_context *context)
 bool usm_level_zero_context_close(usm_context *context)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
-    if (usm_level_zero_forked() || !usm_completion_stop()) {
+    if (!usm_completion_stop()) {
         return false;
     }
     for (int i = 0; !is_unused(context); i++) { /* another thread may still release the last task */

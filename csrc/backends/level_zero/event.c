@@ -47,9 +47,6 @@ static ze_result_t ask(const usm_level_zero_slot *slot)
 usm_progress usm_level_zero_event_poll(usm_event *base, usm_error *error)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
-    if (usm_level_zero_forked()) {
-        return USM_PROGRESS_PENDING;
-    }
     event->result = ask(atomic_load_explicit(&event->slot, memory_order_relaxed));
     if (event->result == ZE_RESULT_NOT_READY) {
         return USM_PROGRESS_PENDING;
@@ -70,10 +67,8 @@ usm_progress usm_level_zero_event_poll(usm_event *base, usm_error *error)
 
 void usm_level_zero_event_wait(usm_event *base)
 {
-    if (!usm_level_zero_forked()) {
-        (void)usm_level_zero.zeEventHostSynchronize(
-            atomic_load_explicit(&((usm_level_zero_event *)base)->slot, memory_order_acquire)->id, JOIN_NS);
-    }
+    (void)usm_level_zero.zeEventHostSynchronize(
+        atomic_load_explicit(&((usm_level_zero_event *)base)->slot, memory_order_acquire)->id, JOIN_NS);
 }
 
 /* The pool gets the event back when no other task waits for it: links hold references to this one. */
@@ -81,9 +76,6 @@ void usm_level_zero_event_destroy(usm_event *base)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
     usm_level_zero_slot *slot = atomic_load_explicit(&event->slot, memory_order_relaxed);
-    if (usm_level_zero_forked()) {
-        return;
-    }
     if (slot != NULL) {
         usm_level_zero_slot_put(base->queue->context, slot, event->result != ZE_RESULT_SUCCESS);
     }

@@ -30,9 +30,6 @@ usm_status usm_level_zero_kernel_create(usm_kernel *base, const char *name, usm_
     const ze_kernel_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_KERNEL_DESC, .pKernelName = name};
     ze_kernel_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES};
     ze_kernel_handle_t id = NULL;
-    if (usm_level_zero_forked()) {
-        return usm_level_zero_after_fork(error);
-    }
     ze_result_t result = usm_level_zero.zeKernelCreate(program->id, &desc, &id);
     if (result == ZE_RESULT_ERROR_INVALID_KERNEL_NAME || result == ZE_RESULT_ERROR_INVALID_FUNCTION_NAME) {
         return usm_error_driver(error, USM_INDEX, "level_zero", (int)result, usm_level_zero_name(result),
@@ -73,9 +70,7 @@ usm_status usm_level_zero_kernel_create(usm_kernel *base, const char *name, usm_
 void usm_level_zero_kernel_destroy(usm_kernel *base)
 {
     usm_level_zero_kernel *native = base->native;
-    if (!usm_level_zero_forked()) {
-        USM_LEVEL_ZERO_GIVE_BACK(zeKernelDestroy, native->id);
-    }
+    USM_LEVEL_ZERO_GIVE_BACK(zeKernelDestroy, native->id);
     pthread_mutex_destroy(&native->lock);
     free(native);
 }

@@ -8,7 +8,6 @@
 
 #include "core/program/launch.h"
 #include "core/tasks/deferral.h"
-#include "core/tasks/fork.h"
 
 #include <level_zero/ze_api.h>
 
@@ -204,14 +203,6 @@ usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command 
 void usm_level_zero_release_parts(usm_level_zero_event *event);
 
 extern usm_fork_guard usm_level_zero_guard; /* library.c */
-static inline bool usm_level_zero_forked(void)
-{
-    return usm_fork_guard_is_child(&usm_level_zero_guard);
-}
-static inline usm_status usm_level_zero_after_fork(usm_error *error)
-{
-    return usm_fork_guard_refuse(&usm_level_zero_guard, error);
-}
 
 /* usm_program.native */
 typedef struct usm_level_zero_program {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 usm_level_zero_api usm_level_zero;
+/* Drivers keep threads and file descriptors that a child does not have. */
 usm_fork_guard usm_level_zero_guard = {.driver = "Level Zero"};
 static usm_library_report libraries;
 
@@ -273,14 +274,9 @@ static const usm_share_entries share = {
     .close = usm_level_zero_share_close,
 };
 
-/* Drivers keep threads and file descriptors that a child does not have: its calls are refused. */
-static void fork_guard(usm_fork_phase phase)
-{
-    usm_fork_guard_fork(&usm_level_zero_guard, phase);
-}
-
 const usm_backend usm_level_zero_backend = {
     .name = "level_zero",
+    .fork_guard = &usm_level_zero_guard,
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_OPENCL) |
                  USM_LANGUAGE_BIT(USM_LANGUAGE_SPIRV) | USM_LANGUAGE_BIT(USM_LANGUAGE_NATIVE),
     .program_language = USM_LANGUAGE_SPIRV,
@@ -314,5 +310,4 @@ const usm_backend usm_level_zero_backend = {
     .program_binary = usm_level_zero_program_binary,
     .kernel_create = usm_level_zero_kernel_create,
     .kernel_destroy = usm_level_zero_kernel_destroy,
-    .fork = fork_guard,
 };

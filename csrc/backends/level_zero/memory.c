@@ -49,9 +49,6 @@ usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *devi
     };
     *zeroed = false;
     *out = NULL;
-    if (usm_level_zero_forked()) {
-        return usm_level_zero_after_fork(error);
-    }
     if (!exists[kind]) {
         return usm_error_set(error, USM_VALUE, "the driver reports that %s has no %s memory",
                              device->info.name, usm_kind_name(kind));
@@ -81,10 +78,8 @@ void usm_level_zero_memory_free(usm_context *context, usm_device *device, usm_ki
     (void)device;
     (void)kind;
     (void)nbytes;
-    if (!usm_level_zero_forked()) { /* else the parent's driver still has it */
-        USM_LEVEL_ZERO_GIVE_BACK(zeMemFree, usm_level_zero_context_of(context)->id, pointer);
-        atomic_fetch_sub(&usm_level_zero_context_of(context)->users, 1);
-    }
+    USM_LEVEL_ZERO_GIVE_BACK(zeMemFree, usm_level_zero_context_of(context)->id, pointer);
+    atomic_fetch_sub(&usm_level_zero_context_of(context)->users, 1);
 }
 
 bool usm_level_zero_is_or_has(const usm_level_zero_device *device, ze_device_handle_t id)
@@ -120,9 +115,6 @@ usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer
     ze_memory_allocation_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
     ze_device_handle_t device = NULL;
     *info = (usm_pointer_info){.driver_answered = true, .complete = true};
-    if (usm_level_zero_forked()) {
-        return usm_level_zero_after_fork(error);
-    }
     if (pointer == NULL) {
         return USM_OK;
     }
@@ -179,7 +171,7 @@ static _Atomic uint8_t *peer_of(const usm_place *memory, const usm_place *user)
 usm_memory_connection usm_level_zero_memory_connection(const usm_place *memory, usm_kind kind,
                                                        const usm_place *user)
 {
-    if (memory->context != user->context || usm_level_zero_forked()) {
+    if (memory->context != user->context) {
         return USM_CONNECTION_NONE; /* a pointer means nothing in another context (SYCL 2020, 4.8) */
     }
     bool same = usm_device_root(memory->device) == usm_device_root(user->device);

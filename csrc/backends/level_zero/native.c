@@ -116,9 +116,6 @@ usm_status usm_level_zero_native_inspect(usm_native what, void *handle, usm_nati
                                          usm_error *error)
 {
     const char *kind = what == USM_NATIVE_CONTEXT ? "ze_context_handle_t" : "ze_command_list_handle_t";
-    if (usm_level_zero_forked()) {
-        return usm_level_zero_after_fork(error);
-    }
     if (!usm_is_readable(handle)) {
         return refuse(handle, kind, ZE_RESULT_ERROR_INVALID_NULL_HANDLE, error);
     }

@@ -212,9 +212,6 @@ usm_status usm_level_zero_program_build(usm_program *base, const usm_program_sou
                                         usm_error *error)
 {
     const usm_device *device = base->place->device;
-    if (usm_level_zero_forked()) {
-        return usm_level_zero_after_fork(error);
-    }
     if (source->language != USM_LANGUAGE_SPIRV && source->language != USM_LANGUAGE_NATIVE) {
         return usm_error_driver(error, USM_BUILD, "level_zero", 0, "",
                                 "drivers of Level Zero take SPIR-V and binaries of their own");
@@ -247,10 +244,8 @@ usm_status usm_level_zero_program_build(usm_program *base, const usm_program_sou
 void usm_level_zero_program_destroy(usm_program *base)
 {
     usm_level_zero_program *native = base->native;
-    if (!usm_level_zero_forked()) {
-        USM_LEVEL_ZERO_GIVE_BACK(zeModuleDestroy, native->id);
-        atomic_fetch_sub(&usm_level_zero_context_of(base->context)->users, 1);
-    }
+    USM_LEVEL_ZERO_GIVE_BACK(zeModuleDestroy, native->id);
+    atomic_fetch_sub(&usm_level_zero_context_of(base->context)->users, 1);
     free(native);
 }
 
@@ -259,9 +254,6 @@ usm_status usm_level_zero_program_binary(usm_program *base, void **out, size_t *
 {
     const usm_level_zero_program *native = base->native;
     *size = 0;
-    if (usm_level_zero_forked()) {
-        return usm_level_zero_after_fork(error);
-    }
     ze_result_t result = usm_level_zero.zeModuleGetNativeBinary(native->id, size, NULL);
     if (result != ZE_RESULT_SUCCESS || *size == 0) {
         return usm_level_zero_failed(error, result, "zeModuleGetNativeBinary");

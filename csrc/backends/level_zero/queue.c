@@ -16,9 +16,6 @@
  */
 usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
 {
-    if (usm_level_zero_forked()) {
-        return usm_level_zero_after_fork(error);
-    }
     usm_level_zero_queue *native = usm_calloc(1, sizeof *native);
     if (native == NULL) {
         return usm_error_memory(error, sizeof *native, "a queue");
@@ -39,10 +36,8 @@ usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
 void usm_level_zero_queue_destroy(usm_queue *queue)
 {
     usm_level_zero_queue *native = usm_level_zero_queue_of(queue);
-    if (!usm_level_zero_forked()) {
-        usm_level_zero_lists_free(queue);
-        atomic_fetch_sub(&usm_level_zero_context_of(queue->context)->users, 1);
-    }
+    usm_level_zero_lists_free(queue);
+    atomic_fetch_sub(&usm_level_zero_context_of(queue->context)->users, 1);
     free(native);
 }
 
@@ -122,9 +117,6 @@ usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *base, const 
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
     ze_event_handle_t few[USM_INLINE_LINKS], *waits = few;
-    if (usm_level_zero_forked()) {
-        return usm_level_zero_after_fork(error);
-    }
     if (command->kind == USM_COMMAND_HOST || is_fill_of_host(base, command)) {
         return USM_ON_HOST;
     }
@@ -146,7 +138,7 @@ usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *base, const 
 bool usm_level_zero_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
                                   int64_t *end_ns)
 {
-    if (!usm_command_is_point(command) || usm_level_zero_forked() || usm_queue_is_shared(queue)) {
+    if (!usm_command_is_point(command) || usm_queue_is_shared(queue)) {
         return false;
     }
     *start_ns = *end_ns = queue->profiling ? usm_clock_ns() : 0;

@@ -159,9 +159,6 @@ usm_status usm_level_zero_share_open(usm_place *place, const usm_share_record *r
     usm_level_zero_context *context = usm_level_zero_context_of(place->context);
     share_bytes bytes;
     (void)readonly;
-    if (usm_level_zero_forked()) {
-        return usm_level_zero_after_fork(error);
-    }
     if (record->n_bytes != sizeof bytes || record->n_descriptors == 0) {
         return usm_error_set(
             error, USM_VALUE,
@@ -200,15 +197,11 @@ void usm_level_zero_share_close(usm_place *place, const usm_shared_memory *memor
     usm_level_zero_context *context = usm_level_zero_context_of(place->context);
     ze_ipc_mem_handle_t *handle = memory->native;
     if (handle == NULL) {
-        if (!usm_level_zero_forked()) {
-            USM_LEVEL_ZERO_GIVE_BACK(zeMemCloseIpcHandle, context->id, memory->pointer);
-            atomic_fetch_sub(&context->users, 1);
-        }
+        USM_LEVEL_ZERO_GIVE_BACK(zeMemCloseIpcHandle, context->id, memory->pointer);
+        atomic_fetch_sub(&context->users, 1);
         return;
     }
-    if (!usm_level_zero_forked()) {
-        put_handle(place, handle);
-    }
+    put_handle(place, handle);
     free(handle);
     usm_level_zero_memory_free(place->context, place->device, memory->kind, memory->pointer, memory->nbytes);
 }

@@ -33,9 +33,6 @@ static usm_opencl_memory weakest(const usm_context *context)
  */
 usm_status usm_opencl_context_create(usm_context *context, usm_error *error)
 {
-    if (usm_opencl_forked()) {
-        return usm_opencl_after_fork(error);
-    }
     usm_opencl_platform *platform = usm_opencl_device_of(context->devices[0])->platform;
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform->id, 0};
     usm_opencl_context *native = usm_calloc(1, sizeof *native);
@@ -145,9 +142,6 @@ usm_status usm_opencl_native_context(const usm_context *context, const usm_devic
 void usm_opencl_context_destroy(usm_context *context)
 {
     usm_opencl_context *native = usm_opencl_context_of(context);
-    if (usm_opencl_forked()) {
-        return; /* the parent's driver has all of it */
-    }
     usm_opencl_queue_cache_free(native);
     for (usm_opencl_part_context *part = atomic_load_explicit(&native->parts, memory_order_acquire), *next;
          part != NULL; part = next) {

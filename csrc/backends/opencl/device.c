@@ -392,9 +392,6 @@ usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error 
 usm_status usm_opencl_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
                                        usm_error *error)
 {
-    if (usm_opencl_forked()) {
-        return usm_opencl_after_fork(error);
-    }
     const usm_opencl_device *native = usm_opencl_device_of(parent);
     const cl_device_partition_property properties[] = {CL_DEVICE_PARTITION_EQUALLY, units, 0};
     cl_device_id *ids = calloc(n, sizeof *ids);

@@ -32,9 +32,6 @@ static cl_int status_of(const usm_opencl_event *event)
 usm_progress usm_opencl_event_poll(usm_event *base, usm_error *error)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
-    if (usm_opencl_forked()) {
-        return USM_PROGRESS_PENDING;
-    }
     if (status_of(event) > CL_COMPLETE) {
         cl_int status = usm_opencl_ask(event, atomic_load_explicit(&event->id, memory_order_relaxed));
         atomic_store_explicit(&event->status, status, memory_order_relaxed);
@@ -65,18 +62,17 @@ void usm_opencl_event_wait(usm_event *base)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
     cl_event id = atomic_load_explicit(&event->id, memory_order_acquire);
-    if (id != NULL && !usm_opencl_forked()) {
+    if (id != NULL && usm_opencl_ask(event, id) > CL_COMPLETE) {
         usm_opencl_wait(event, id);
     }
 }
 
-/* In a forked child the driver's events are the parent's. */
 void usm_opencl_event_destroy(usm_event *base)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
     const cl_event ids[] = {atomic_load_explicit(&event->id, memory_order_relaxed), event->refused};
     for (int i = 0; i < 2; i++) {
-        if (ids[i] != NULL && !usm_opencl_forked()) {
+        if (ids[i] != NULL) {
             usm_opencl_platform_of(base->queue)->api->clReleaseEvent(ids[i]);
         }
     }

@@ -104,9 +104,6 @@ usm_status usm_opencl_kernel_create(usm_kernel *base, const char *name, usm_erro
     const usm_opencl_api *api = usm_opencl_platform_of_program(base->program)->api;
     const usm_opencl_program *owner = base->program->native;
     cl_int code = CL_SUCCESS;
-    if (usm_opencl_forked()) {
-        return usm_opencl_after_fork(error);
-    }
     cl_kernel id = api->clCreateKernel(owner->id, name, &code);
     if (id == NULL) {
         return code == CL_INVALID_KERNEL_NAME
@@ -142,9 +139,7 @@ usm_status usm_opencl_kernel_create(usm_kernel *base, const char *name, usm_erro
 void usm_opencl_kernel_destroy(usm_kernel *base)
 {
     usm_opencl_kernel *native = base->native;
-    if (!usm_opencl_forked()) {
-        usm_opencl_platform_of_program(base->program)->api->clReleaseKernel(native->id);
-    }
+    usm_opencl_platform_of_program(base->program)->api->clReleaseKernel(native->id);
     pthread_mutex_destroy(&native->lock);
     free(native);
 }

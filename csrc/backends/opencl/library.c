@@ -188,18 +188,9 @@ static const usm_native_entries native = {
     .count = usm_opencl_native_count,
 };
 
-/*
- * The locks of this backend that another thread may hold during the fork, and the mark that the child cannot
- * use the driver.
- */
-static void fork_locks(usm_fork_phase phase)
-{
-    usm_opencl_queue_cache_fork(phase);
-    usm_fork_guard_fork(&usm_opencl_guard, phase);
-}
-
 const usm_backend usm_opencl_backend = {
     .name = "opencl",
+    .fork_guard = &usm_opencl_guard,
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_OPENCL) |
                  USM_LANGUAGE_BIT(USM_LANGUAGE_SPIRV) | USM_LANGUAGE_BIT(USM_LANGUAGE_NATIVE),
     .program_language = USM_LANGUAGE_OPENCL,
@@ -230,5 +221,5 @@ const usm_backend usm_opencl_backend = {
     .program_binary = usm_opencl_program_binary,
     .kernel_create = usm_opencl_kernel_create,
     .kernel_destroy = usm_opencl_kernel_destroy,
-    .fork = fork_locks,
+    .fork = usm_opencl_queue_cache_fork,
 };

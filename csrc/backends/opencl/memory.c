@@ -102,9 +102,6 @@ usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, 
     cl_context id;
     *zeroed = false;
     *out = NULL;
-    if (usm_opencl_forked()) {
-        return usm_opencl_after_fork(error);
-    }
     usm_status status = usm_opencl_native_context(context, device, &id, error);
     if (status != USM_OK) {
         return status;
@@ -156,9 +153,6 @@ void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind k
     cl_context id = usm_opencl_find_context(context, usm_opencl_device_of(device)->id);
     (void)kind;
     (void)nbytes;
-    if (usm_opencl_forked()) {
-        return; /* the parent's driver still has it */
-    }
     if (native->memory == USM_OPENCL_INTEL_USM) {
         void *block = pointer;
         if (atomic_load_explicit(&((usm_opencl_context *)native)->moves, memory_order_relaxed) &&
@@ -195,9 +189,6 @@ usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, us
     cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
     cl_device_id device = NULL;
     *info = (usm_pointer_info){.device = NULL};
-    if (usm_opencl_forked()) {
-        return usm_opencl_after_fork(error);
-    }
     if (native->memory != USM_OPENCL_INTEL_USM || platform->alloc_info == NULL) {
         return USM_OK;
     }

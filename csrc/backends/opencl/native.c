@@ -150,9 +150,6 @@ static usm_status inspect_queue(const usm_opencl_platform *platform, cl_command_
 
 usm_status usm_opencl_native_inspect(usm_native what, void *handle, usm_native_facts *facts, usm_error *error)
 {
-    if (usm_opencl_forked()) {
-        return usm_opencl_after_fork(error);
-    }
     const usm_opencl_platform *platform = platform_of_handle(handle);
     if (what == USM_NATIVE_CONTEXT) {
         return platform == NULL ? refuse(handle, "cl_context", CL_INVALID_CONTEXT, error)
@@ -162,10 +159,9 @@ usm_status usm_opencl_native_inspect(usm_native what, void *handle, usm_native_f
                             : inspect_queue(platform, handle, facts, error);
 }
 
-/* In a forked child the driver's counts are the parent's. */
 void usm_opencl_native_count(usm_native what, void *handle, bool more)
 {
-    const usm_opencl_platform *platform = usm_opencl_forked() ? NULL : platform_of_handle(handle);
+    const usm_opencl_platform *platform = platform_of_handle(handle);
     if (platform == NULL) {
         return;
     }

@@ -7,7 +7,6 @@
 
 #include "core/program/launch.h"
 #include "core/tasks/deferral.h"
-#include "core/tasks/fork.h"
 #include "core/tasks/runtime_history.h"
 
 #define CL_TARGET_OPENCL_VERSION 300
@@ -249,14 +248,6 @@ void usm_opencl_compare_clocks(const usm_opencl_platform *platform, cl_device_id
 /* profiling.c: fills start_ns and end_ns of a task that has ended. No lock. */
 void usm_opencl_read_times(usm_opencl_event *event);
 extern usm_fork_guard usm_opencl_guard; /* library.c */
-static inline bool usm_opencl_forked(void)
-{
-    return usm_fork_guard_is_child(&usm_opencl_guard);
-}
-static inline usm_status usm_opencl_after_fork(usm_error *error)
-{
-    return usm_fork_guard_refuse(&usm_opencl_guard, error);
-}
 
 extern const usm_backend usm_opencl_backend;
 

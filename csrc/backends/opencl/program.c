@@ -181,9 +181,7 @@ usm_status usm_opencl_program_build(usm_program *base, const usm_program_source 
     const char *function = "clBuildProgram";
     usm_opencl_program *native = NULL;
     char *options = NULL;
-    usm_status status = usm_opencl_forked()
-                            ? usm_opencl_after_fork(error)
-                            : usm_opencl_native_context(base->context, device, &context, error);
+    usm_status status = usm_opencl_native_context(base->context, device, &context, error);
     if (status != USM_OK) {
         return status;
     }
@@ -226,9 +224,7 @@ failed:
 void usm_opencl_program_destroy(usm_program *base)
 {
     usm_opencl_program *native = base->native;
-    if (!usm_opencl_forked()) {
-        usm_opencl_platform_of_program(base)->api->clReleaseProgram(native->id);
-    }
+    usm_opencl_platform_of_program(base)->api->clReleaseProgram(native->id);
     free(native);
 }
 
@@ -242,9 +238,6 @@ usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size
     size_t *sizes = NULL;
     unsigned char **binaries = NULL;
     usm_status status = USM_OK;
-    if (usm_opencl_forked()) {
-        return usm_opencl_after_fork(error);
-    }
     cl_int code = api->clGetProgramInfo(native->id, CL_PROGRAM_NUM_DEVICES, sizeof n, &n, NULL);
     if (code == CL_SUCCESS) {
         devices = usm_calloc(n, sizeof *devices);

@@ -40,9 +40,6 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
 {
     const usm_opencl_platform *platform = usm_opencl_platform_of(queue);
     cl_int code = CL_INVALID_OPERATION;
-    if (usm_opencl_forked()) {
-        return usm_opencl_after_fork(error);
-    }
     if (queue->foreign == NULL && platform->api->clCreateCommandQueueWithProperties == NULL) {
         return usm_error_set(error, USM_VALUE, "%s is older than OpenCL 2.0", platform->name);
     }
@@ -81,7 +78,7 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
 void usm_opencl_queue_destroy(usm_queue *queue)
 {
     usm_opencl_queue *native = usm_opencl_queue_of(queue);
-    if (!usm_opencl_forked() && !usm_opencl_queue_cache_put(queue)) {
+    if (!usm_opencl_queue_cache_put(queue)) {
         usm_opencl_platform_of(queue)->api->clReleaseCommandQueue(native->id);
     }
     free(native);
@@ -200,9 +197,6 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
     cl_event few[USM_INLINE_LINKS], *waits = few;
-    if (usm_opencl_forked()) {
-        return usm_opencl_after_fork(error);
-    }
     if (command->kind == USM_COMMAND_HOST ||
         (usm_command_overlaps(command) && queue->device->info.host_reads_device) ||
         is_fill_of_host(base, command)) {
@@ -249,7 +243,7 @@ bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int6
                               int64_t *end_ns)
 {
     bool is_point = usm_command_is_point(command); /* reached, since nothing has to be waited for */
-    if (!(is_point || is_short(queue, command)) || usm_opencl_forked() || usm_queue_is_shared(queue)) {
+    if (!(is_point || is_short(queue, command)) || usm_queue_is_shared(queue)) {
         return false;
     }
     *start_ns = queue->profiling ? usm_clock_ns() : 0;

@@ -236,8 +236,27 @@ typedef struct usm_share_entries {
     void (*close)(usm_place *place, const usm_shared_memory *memory);
 } usm_share_entries;
 
+/*
+ * Of a driver that does not survive fork(). In a child of a process that used it the core calls no entry of
+ * its backend, but `handle` of objects that have one: calls fail with USM_FORKED, and what the driver has is
+ * left to the parent.
+ */
+typedef struct usm_fork_guard {
+    const char *driver; /* in messages */
+    _Atomic bool used;  /* set by the backend */
+    _Atomic bool forked;
+} usm_fork_guard;
+
+/* The driver is in use from now on. */
+static inline void usm_fork_guard_use(usm_fork_guard *guard)
+{
+    atomic_store_explicit(&guard->used, true, memory_order_release);
+}
+
 typedef struct usm_backend {
     const char *name; /* of filter strings and messages; static */
+
+    usm_fork_guard *fork_guard; /* NULL: the backend goes on in the child of a fork */
 
     /*
      * What users' programs may be written in: USM_LANGUAGE_BIT of each language. 0: it takes no programs. And
@@ -418,7 +437,7 @@ typedef struct usm_backend {
     usm_progress (*event_poll)(usm_event *event, usm_error *error);
     /*
      * A thread waits for a task that the driver has, or, without event_poll, for any: waits in the driver, or
-     * takes part in the work, where that is faster than being woken. The core polls before and afterwards.
+     * takes part in the work, where that is faster than being woken. The core polls afterwards.
      * Returns early where the task is expected to take longer than this pays, which is less than the 50 ms
      * after which Ctrl-C must have an effect; later where an expectation was wrong, since nothing can
      * interrupt a wait in the driver.
@@ -465,8 +484,7 @@ typedef struct usm_backend {
     /*
      * fork() is about to happen, or has. PREPARE: lock what other threads may hold (before the queues are
      * locked). PARENT: unlock. CHILD: unlock, and forget threads that do not exist here; the core then fails
-     * pending events. A driver that cannot go on in a child marks itself (usm_fork_guard): its later calls
-     * return USM_FORKED.
+     * pending events.
      *   Thread: the one that forks. Locks: the registry's. Blocks: never, since those are held for a few
      *   steps. NULL: nothing to do.
      */

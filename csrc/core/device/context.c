@@ -50,7 +50,8 @@ static usm_status create(const usm_backend *backend, usm_device **devices, size_
     usm_status status = USM_OK;
     if (backend->context_create != NULL) {
         void *held = backend->has_driver ? usm_detach() : NULL;
-        status = USM_CALL_IF(backend->has_driver, backend, context_create)(context, error);
+        status = USM_UNLESS_FORKED(backend, error,
+                                   USM_CALL_IF(backend->has_driver, backend, context_create)(context, error));
         usm_attach(held);
     }
     if (status != USM_OK) {
@@ -133,7 +134,8 @@ usm_status usm_context_adopt(const usm_backend *backend, void *handle, usm_conte
     if (*out != NULL) {
         return USM_OK;
     }
-    usm_status status = USM_CALL(backend->native, inspect)(USM_NATIVE_CONTEXT, handle, &facts, error);
+    usm_status status = USM_UNLESS_FORKED(
+        backend, error, USM_CALL(backend->native, inspect)(USM_NATIVE_CONTEXT, handle, &facts, error));
     if (status == USM_OK) {
         status = known_devices(backend, &facts, &devices, error);
     }
@@ -180,7 +182,7 @@ usm_context *usm_context_retain(usm_context *context)
 static void destroy(usm_context *context)
 {
     usm_places_destroy(context);
-    if (context->backend->context_destroy != NULL) {
+    if (context->backend->context_destroy != NULL && !usm_is_forked(context->backend)) {
         USM_CALL_IF(context->backend->has_driver, context->backend, context_destroy)(context);
     }
     usm_keep_drop(context->keeps);
@@ -276,7 +278,7 @@ static void unlist(usm_context *context)
 static void close_default(usm_context *context)
 {
     usm_places_trim(context);
-    if (USM_CALL(context->backend, context_close)(context)) {
+    if (!usm_is_forked(context->backend) && USM_CALL(context->backend, context_close)(context)) {
         usm_registry_lock();
         unlist(context);
         usm_registry_unlock();

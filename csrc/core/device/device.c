@@ -117,7 +117,9 @@ static usm_status make_parts(usm_device *device, uint32_t units, size_t n, usm_d
     }
     if (status == USM_OK) {
         status = device->backend->device_partition != NULL
-                     ? USM_CALL(device->backend, device_partition)(device, units, n, parts, error)
+                     ? USM_UNLESS_FORKED(
+                           device->backend, error,
+                           USM_CALL(device->backend, device_partition)(device, units, n, parts, error))
                      : usm_error_set(error, USM_VALUE, "%s cannot be partitioned", device->info.name);
     }
     if (status != USM_OK) {

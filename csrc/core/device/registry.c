@@ -198,8 +198,21 @@ void usm_backends_fork(usm_fork_phase phase)
             if (backend->fork != NULL) {
                 USM_CALL(backend, fork)(phase);
             }
+            usm_fork_guard *guard = backend->fork_guard;
+            if (phase == USM_FORK_CHILD && guard != NULL &&
+                atomic_load_explicit(&guard->used, memory_order_acquire)) {
+                atomic_store_explicit(&guard->forked, true, memory_order_release);
+            }
         }
     }
+}
+
+usm_status usm_refuse_after_fork(const usm_backend *backend, usm_error *error)
+{
+    return usm_error_set(error, USM_FORKED,
+                         "%s was used before this process was forked, and drivers do not survive that; "
+                         "start processes with multiprocessing's method 'spawn'",
+                         backend->fork_guard->driver);
 }
 
 /* Of several devices with memory of one name, the one that this memory is of; else `device`. */
@@ -207,7 +220,7 @@ static usm_device *device_of(usm_device *device, const void *pointer)
 {
     usm_context *context;
     usm_pointer_info info = {.device = NULL};
-    if (pointer == NULL || device->backend->memory_query == NULL ||
+    if (pointer == NULL || device->backend->memory_query == NULL || usm_is_forked(device->backend) ||
         usm_context_default(device, &context, NULL) != USM_OK ||
         USM_CALL(device->backend, memory_query)(context, pointer, &info, NULL) != USM_OK ||
         info.device == NULL) {
@@ -235,7 +248,7 @@ static match device_owns_pointer(usm_device *device, const void *pointer)
     if (context == NULL) { /* nothing of it was ever used */
         return NO;
     }
-    if (device->backend->memory_query == NULL ||
+    if (device->backend->memory_query == NULL || usm_is_forked(device->backend) ||
         USM_CALL(device->backend, memory_query)(context, pointer, &info, NULL) != USM_OK) {
         return UNKNOWN;
     }

@@ -19,6 +19,18 @@
 /* For an entry that, as its comment says, blocks only if `may_block`. */
 #define USM_CALL_IF(may_block, table, entry) (USM_CHECK_RULE(may_block, entry), (table)->entry)
 
+/* This process is the child of one that used the driver: no entry but `handle` is called. */
+static inline bool usm_is_forked(const usm_backend *backend)
+{
+    return USM_UNLIKELY(backend->fork_guard != NULL &&
+                        atomic_load_explicit(&backend->fork_guard->forked, memory_order_acquire));
+}
+
+/* The call, or in such a child USM_FORKED, with what to do about it. */
+#define USM_UNLESS_FORKED(backend, error, call) \
+    (usm_is_forked(backend) ? usm_refuse_after_fork(backend, error) : (call))
+usm_status usm_refuse_after_fork(const usm_backend *backend, usm_error *error);
+
 #ifdef USM_TESTING
 /* Once, before other threads are here: whether the calling thread is attached to an interpreter. */
 void usm_rule_set(bool (*is_attached)(void));

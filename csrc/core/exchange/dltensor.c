@@ -70,7 +70,7 @@ static void delete_legacy(DLManagedTensor *self)
 static uint64_t identify(const usm_alloc *alloc, void **stream)
 {
     usm_device *device = alloc->place->device;
-    if (*stream == NULL || *stream == USM_STREAM_LEGACY) {
+    if (*stream == NULL || *stream == USM_STREAM_LEGACY || usm_is_forked(device->backend)) {
         return 0;
     }
     uint64_t id = USM_CALL(device->backend->native, stream_id)(device, *stream);

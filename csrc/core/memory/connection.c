@@ -21,6 +21,9 @@ usm_memory_connection usm_connection(const usm_place *memory, usm_kind kind, con
     if (backend->memory_connection != NULL && memory->context->backend == backend) {
         usm_memory_connection answer = USM_CALL(backend, memory_connection)(memory, kind, user);
         if (USM_UNLIKELY(answer == USM_CONNECTION_UNASKED)) {
+            if (usm_is_forked(backend)) {
+                return USM_CONNECTION_NONE;
+            }
             void *held = usm_detach();
             answer = USM_CALL(backend, memory_connect)(memory, user);
             usm_attach(held);

@@ -39,7 +39,9 @@ static void free_program(usm_program *program)
 /* Destroys a program without a reference, with its native part. */
 static void destroy(usm_program *program)
 {
-    USM_CALL_IF(program->backend->has_driver, program->backend, program_destroy)(program);
+    if (!usm_is_forked(program->backend)) {
+        USM_CALL_IF(program->backend->has_driver, program->backend, program_destroy)(program);
+    }
     free_program(program);
 }
 
@@ -194,7 +196,8 @@ usm_status usm_program_create(usm_place *place, const usm_program_source *source
     usm_status status = keep_facts(program, source, error);
     if (status == USM_OK) {
         void *held = usm_detach();
-        status = USM_CALL(backend, program_build)(program, source, log, error);
+        status =
+            USM_UNLESS_FORKED(backend, error, USM_CALL(backend, program_build)(program, source, log, error));
         usm_attach(held);
     }
     if (status != USM_OK) {
@@ -242,14 +245,15 @@ usm_status usm_program_binary(usm_program *program, void **out, size_t *size, us
                                 "programs of the backend %s have no binary form", program->backend->name);
     }
     void *held = usm_detach();
-    usm_status status = USM_CALL(program->backend, program_binary)(program, out, size, error);
+    usm_status status = USM_UNLESS_FORKED(
+        program->backend, error, USM_CALL(program->backend, program_binary)(program, out, size, error));
     usm_attach(held);
     return status;
 }
 
 static void destroy_native(usm_kernel *kernel)
 {
-    if (kernel->program->backend->kernel_destroy != NULL) {
+    if (kernel->program->backend->kernel_destroy != NULL && !usm_is_forked(kernel->program->backend)) {
         USM_CALL(kernel->program->backend, kernel_destroy)(kernel);
     }
 }
@@ -263,8 +267,9 @@ usm_status usm_kernel_create(usm_program *program, const char *name, usm_kernel 
     usm_refcount_init(&kernel->refs, 1);
     kernel->program = usm_program_retain(program);
     void *held = program->backend->has_driver ? usm_detach() : NULL; /* it may load the kernel */
-    usm_status status =
-        USM_CALL_IF(program->backend->has_driver, program->backend, kernel_create)(kernel, name, error);
+    usm_status status = USM_UNLESS_FORKED(
+        program->backend, error,
+        USM_CALL_IF(program->backend->has_driver, program->backend, kernel_create)(kernel, name, error));
     usm_attach(held);
     if (status == USM_OK && program->signatures != NULL) {
         status = usm_signature_apply(kernel, program->signatures, error);

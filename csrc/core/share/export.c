@@ -47,7 +47,8 @@ static usm_status signal_openers(usm_share *share, usm_alloc *alloc, uint8_t *or
         status = usm_event_wait(event, INT64_MAX, poll, argument, error);
     }
     if (status == USM_OK) {
-        status = USM_CALL(share->entries, signal)(queue, &share->memory, order, error);
+        status = USM_UNLESS_FORKED(queue->backend, error,
+                                   USM_CALL(share->entries, signal)(queue, &share->memory, order, error));
     }
     if (status == USM_LATER) {
         status = usm_event_wait(event, INT64_MAX, poll, argument, error);

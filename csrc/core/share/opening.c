@@ -46,7 +46,8 @@ static usm_status open_block(usm_place *place, const usm_share_handle *handle, c
         return status;
     }
     record->n_descriptors = handle->n_descriptors;
-    status = USM_CALL(entries, open)(place, record, readonly, &share->memory, error);
+    status = USM_UNLESS_FORKED(place->context->backend, error,
+                               USM_CALL(entries, open)(place, record, readonly, &share->memory, error));
     if (status != USM_OK) {
         usm_descriptors_close(record->descriptors, record->n_descriptors);
         free(share);
@@ -150,7 +151,9 @@ static usm_status follow_exporter(usm_share *share, usm_alloc *alloc, const usm_
     }
     usm_status status = usm_place_queue(share->place, &queue, error);
     if (status == USM_OK) {
-        status = USM_CALL(share->entries, wait)(queue, &share->memory, handle->order, error);
+        status =
+            USM_UNLESS_FORKED(queue->backend, error,
+                              USM_CALL(share->entries, wait)(queue, &share->memory, handle->order, error));
         if (status != USM_OK && usm_handle_maker_ended(handle)) {
             usm_error_clear(error);
             status = USM_OK;
@@ -178,7 +181,9 @@ usm_status usm_share_open(usm_place *place, const usm_share_handle *handle, cons
     if (!readonly && atomic_load(&share->readonly)) {
         status = share->entries->make_writable == NULL
                      ? USM_OK
-                     : USM_CALL(share->entries, make_writable)(share->place, &share->memory, error);
+                     : USM_UNLESS_FORKED(
+                           share->place->context->backend, error,
+                           USM_CALL(share->entries, make_writable)(share->place, &share->memory, error));
         atomic_store(&share->readonly, status != USM_OK);
     }
     if (status == USM_OK) {

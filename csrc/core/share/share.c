@@ -47,8 +47,10 @@ static usm_status find_entries(usm_place **place, usm_kind kind, const usm_share
 
 void usm_share_destroy(USM_TAKES usm_share *share)
 {
-    USM_CALL_IF(share->place->context->backend->has_driver, share->entries, close)
-    (share->place, &share->memory);
+    const usm_backend *backend = share->place->context->backend;
+    if (!usm_is_forked(backend)) {
+        USM_CALL_IF(backend->has_driver, share->entries, close)(share->place, &share->memory);
+    }
     usm_descriptors_close(share->record.descriptors, share->record.n_descriptors);
     if (share->created) {
         usm_pool_end_use(share->place->pools[share->memory.kind], share->memory.nbytes);
@@ -199,7 +201,9 @@ static usm_status create_block(usm_share *share, usm_error *error)
     size_t asked = memory->nbytes;
     usm_status status = usm_alloc_admit(share->place, memory->kind, asked, error);
     if (status == USM_OK) {
-        status = USM_CALL(share->entries, create)(share->place, memory, &share->record, &zeroed, error);
+        status = USM_UNLESS_FORKED(
+            share->place->context->backend, error,
+            USM_CALL(share->entries, create)(share->place, memory, &share->record, &zeroed, error));
         if (status != USM_OK) {
             usm_usage_give(share->place, asked);
         } else if (memory->nbytes > asked) { /* whole pages: these may exceed the limit */

@@ -9,7 +9,8 @@ usm_status usm_queue_adopt(const usm_backend *backend, void *handle, usm_keep *k
     usm_device *device;
     usm_context *context = NULL;
     usm_place *place;
-    usm_status status = USM_CALL(backend->native, inspect)(USM_NATIVE_QUEUE, handle, &facts, error);
+    usm_status status = USM_UNLESS_FORKED(
+        backend, error, USM_CALL(backend->native, inspect)(USM_NATIVE_QUEUE, handle, &facts, error));
     if (status == USM_OK) {
         status = usm_device_adopt(backend, facts.device, &device, error);
     }

@@ -82,7 +82,8 @@ static usm_status mark(usm_alloc *alloc, usm_access_mode mode, usm_device *devic
 static usm_status synchronize(usm_device *device, int64_t since_ns, usm_error *error)
 {
     usm_status status = USM_OK;
-    if (atomic_load_explicit(&device->synchronized_ns, memory_order_acquire) <= since_ns) {
+    if (atomic_load_explicit(&device->synchronized_ns, memory_order_acquire) <= since_ns &&
+        !usm_is_forked(device->backend)) { /* where no work of it is */
         int64_t now_ns = usm_clock_ns();
         void *thread = usm_detach();
         status = USM_CALL(device->backend->native, synchronize)(device, error);
@@ -113,7 +114,8 @@ usm_status usm_alloc_finish_lent(usm_alloc *alloc, int64_t since_ns, usm_error *
  */
 static bool is_to(const lend *lend, usm_device *device, void *stream)
 {
-    if (lend->device != device || lend->stream != stream || lend->id == USM_STREAM_NO_ID) {
+    if (lend->device != device || lend->stream != stream || lend->id == USM_STREAM_NO_ID ||
+        usm_is_forked(device->backend)) {
         return false;
     }
     uint64_t id = lend->id != 0 ? USM_CALL(device->backend->native, stream_id)(device, stream) : 0;
@@ -134,8 +136,9 @@ static usm_status join(usm_alloc *alloc, const lend *lend, usm_error *error)
         }
         return ended;
     }
-    usm_status status =
-        USM_CALL(lend->device->backend->native, stream_inspect)(lend->device, lend->stream, &facts, error);
+    usm_status status = USM_UNLESS_FORKED(
+        lend->device->backend, error,
+        USM_CALL(lend->device->backend->native, stream_inspect)(lend->device, lend->stream, &facts, error));
     if (status != USM_OK) {
         return status;
     }
@@ -194,7 +197,7 @@ void usm_alloc_settle(usm_alloc *alloc)
         }
     }
     usm_wait_list_clear(&waits);
-    if (look(alloc, &lend) && lend.id == 0 &&
+    if (look(alloc, &lend) && lend.id == 0 && !usm_is_forked(lend.device->backend) &&
         USM_CALL(lend.device->backend->native, stream_inspect)(lend.device, lend.stream, &facts, NULL) ==
             USM_OK &&
         facts.idle && !facts.capturing) {
@@ -283,7 +286,9 @@ usm_status usm_alloc_stream_retain(usm_alloc *alloc, usm_access_mode mode, usm_d
                                    usm_error *error)
 {
     usm_stream_facts facts;
-    usm_status status = USM_CALL(device->backend->native, stream_inspect)(device, stream, &facts, error);
+    usm_status status =
+        USM_UNLESS_FORKED(device->backend, error,
+                          USM_CALL(device->backend->native, stream_inspect)(device, stream, &facts, error));
     return status != USM_OK || facts.idle || facts.capturing ? status
                                                              : mark(alloc, mode, device, stream, error);
 }

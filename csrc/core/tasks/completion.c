@@ -110,7 +110,9 @@ static usm_progress ask(usm_event *event)
 {
     usm_error error;
     error.failure = NULL;
-    usm_progress progress = USM_CALL(event->queue->backend, event_poll)(event, &error);
+    usm_progress progress = usm_is_forked(event->queue->backend)
+                                ? USM_PROGRESS_PENDING
+                                : USM_CALL(event->queue->backend, event_poll)(event, &error);
     if (progress >= USM_PROGRESS_COMPLETE) {
         event->failure = progress == USM_PROGRESS_FAILED ? usm_failure_take(&error) : NULL;
         event->skipped = progress == USM_PROGRESS_SKIPPED;
@@ -120,10 +122,10 @@ static usm_progress ask(usm_event *event)
     return progress;
 }
 
-usm_polled usm_completion_poll(usm_queue *queue)
+bool usm_completion_poll(usm_queue *queue)
 {
     usm_event *claimed = NULL, **last = &claimed;
-    unsigned ended = 0, unended = 0, most = queue->in_order ? 1 : MOST_UNENDED;
+    unsigned unended = 0, most = queue->in_order ? 1 : MOST_UNENDED;
     usm_lock_take(&queue->lock);
     for (usm_event *event = queue->first; event != NULL && unended < most; event = event->following) {
         if (!is_with_driver(event)) {
@@ -133,7 +135,6 @@ usm_polled usm_completion_poll(usm_queue *queue)
             unended++;
             continue;
         }
-        ended++;
         if (usm_event_task_state(event) == USM_TASK_ENDING) {
             *last = event;
             last = &event->next_ended;
@@ -152,7 +153,7 @@ usm_polled usm_completion_poll(usm_queue *queue)
     }
     usm_lock_give(&queue->lock);
     end_all(claimed);
-    return (usm_polled){ended, unended > 0};
+    return unended > 0;
 }
 
 bool usm_completion_is_running(usm_event *event)
@@ -176,12 +177,8 @@ bool usm_completion_wait(usm_event *event)
 {
     const usm_backend *backend = event->queue->backend;
     bool in_driver = usm_event_in_driver(event);
-    usm_polled polled = {0, false};
-    do { /* the driver runs the last tasks: meanwhile the first ones are ended here */
-        polled = in_driver ? usm_completion_poll(event->queue) : polled;
-    } while (polled.ended > 0 && polled.more && !usm_event_ended(event));
-    if (!usm_event_ended(event) && (in_driver || backend->event_poll == NULL) &&
-        backend->event_wait != NULL) {
+    if ((in_driver || backend->event_poll == NULL) && backend->event_wait != NULL &&
+        !usm_is_forked(backend)) {
         USM_CALL(backend, event_wait)(event);
         if (in_driver && !usm_event_ended(event)) {
             (void)usm_completion_poll(event->queue);
@@ -316,7 +313,7 @@ static bool look_after(usm_queue *queue)
         queue->watch.idle_ticks = 0;
         return false;
     }
-    if (usm_completion_poll(queue).more) {
+    if (usm_completion_poll(queue)) {
         queue->watch.idle_ticks = 0;
         if (has_sleeper) {
             atomic_store(&queue->watch.has_sleeper, true);

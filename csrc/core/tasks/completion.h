@@ -31,21 +31,16 @@ bool usm_completion_stop(void);
 void usm_completion_watch(usm_event *event);
 /* A thread sleeps until the task ends: its queue is polled more often. Any lock but a leaf. */
 void usm_completion_poll_often(usm_event *event);
-/* What a poll of a queue found. */
-typedef struct usm_polled {
-    unsigned ended; /* tasks that were ended */
-    bool more;      /* the driver has others */
-} usm_polled;
-
 /*
  * Ends the queue's tasks that the driver has ended, oldest first. Asks about all that the driver has, but not
- * beyond the first of a queue in order that has not ended, nor beyond the first few of another. No lock held.
+ * beyond the first of a queue in order that has not ended, nor beyond the first few of another. True if it
+ * has more. No lock held.
  */
-usm_polled usm_completion_poll(usm_queue *queue);
+bool usm_completion_poll(usm_queue *queue);
 /* Whether the driver has begun with the task, which was not seen to end. No lock. */
 bool usm_completion_is_running(usm_event *event);
 /*
- * What a waiting thread does before it sleeps: ends tasks, and waits in the backend as long as that pays.
+ * What a waiting thread does before it sleeps: waits in the backend as long as that pays, and polls.
  * True once the event has ended. No lock.
  */
 bool usm_completion_wait(usm_event *event);

@@ -116,9 +116,11 @@ static usm_status leave_to_host(usm_event *event, const usm_command *command, us
 static usm_status hand_over(usm_event *event, const usm_command *command, usm_error *error)
 {
     usm_queue *queue = event->queue;
-    usm_status status = queue->backend->queue_submit == NULL
-                            ? USM_ON_HOST
-                            : USM_CALL(queue->backend, queue_submit)(queue, event, command, error);
+    usm_status status =
+        queue->backend->queue_submit == NULL
+            ? USM_ON_HOST
+            : USM_UNLESS_FORKED(queue->backend, error,
+                                USM_CALL(queue->backend, queue_submit)(queue, event, command, error));
     if (status == USM_OK) {
         usm_completion_watch(event);
     } else if (status == USM_ON_HOST) {
@@ -141,7 +143,9 @@ static void submit_followers(usm_event *event)
             continue;
         }
         error.failure = NULL;
-        usm_status status = USM_CALL(queue->backend, queue_submit)(queue, next, &next->command, &error);
+        usm_status status =
+            USM_UNLESS_FORKED(queue->backend, &error,
+                              USM_CALL(queue->backend, queue_submit)(queue, next, &next->command, &error));
         if (status == USM_OK) {
             usm_completion_watch(next);
             continue;

@@ -98,7 +98,7 @@ usm_event *usm_event_new(usm_queue *queue)
 /* The event has no count. Its memory and its count of the queue remain the caller's. */
 static void clear(usm_event *event)
 {
-    if (event->queue->backend->event_destroy != NULL) {
+    if (event->queue->backend->event_destroy != NULL && !usm_is_forked(event->queue->backend)) {
         USM_CALL(event->queue->backend, event_destroy)(event);
     }
     usm_failure_release(event->failure);

@@ -45,11 +45,3 @@ void usm_fork_start(void)
 {
     pthread_atfork(prepare, in_parent, in_child);
 }
-
-usm_status usm_fork_guard_refuse(const usm_fork_guard *guard, usm_error *error)
-{
-    return usm_error_set(error, USM_FORKED,
-                         "%s was used before this process was forked, and drivers do not survive that; "
-                         "start processes with multiprocessing's method 'spawn'",
-                         guard->driver);
-}

@@ -18,7 +18,7 @@ static usm_queue *all_queues;
 static void destroy_parts(usm_queue *queue)
 {
     usm_queue_unwatch(queue);
-    if (queue->backend->queue_destroy != NULL) {
+    if (queue->backend->queue_destroy != NULL && !usm_is_forked(queue->backend)) {
         USM_CALL_IF(queue->backend->has_driver, queue->backend, queue_destroy)(queue);
     }
     if (queue->worker != NULL) {
@@ -32,7 +32,8 @@ static usm_status create_parts(usm_queue *queue, usm_error *error)
     usm_status status = backend->event_poll != NULL ? usm_completion_start(error) : USM_OK;
     if (status == USM_OK && backend->queue_create != NULL) {
         void *held = backend->has_driver ? usm_detach() : NULL;
-        status = USM_CALL_IF(backend->has_driver, backend, queue_create)(queue, error);
+        status = USM_UNLESS_FORKED(backend, error,
+                                   USM_CALL_IF(backend->has_driver, backend, queue_create)(queue, error));
         usm_attach(held);
     }
     if (status == USM_OK && queue->worker == NULL) {
@@ -589,10 +590,11 @@ static bool is_at_work(usm_place *place)
 {
     usm_stream_facts facts;
     usm_device *device = place->device;
-    return has_tasks_in_driver(device) || (usm_backend_has_streams(device->backend) &&
-                                           USM_CALL(device->backend->native, stream_inspect)(
-                                               device, USM_STREAM_LEGACY, &facts, NULL) == USM_OK &&
-                                           !facts.idle);
+    return has_tasks_in_driver(device) ||
+           (usm_backend_has_streams(device->backend) && !usm_is_forked(device->backend) &&
+            USM_CALL(device->backend->native, stream_inspect)(device, USM_STREAM_LEGACY, &facts, NULL) ==
+                USM_OK &&
+            !facts.idle);
 }
 
 const usm_place_part usm_queue_part = {.unlist = unlist_cached, .is_at_work = is_at_work};

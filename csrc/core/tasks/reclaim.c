@@ -31,8 +31,10 @@ void usm_reclaim_block(usm_alloc *alloc)
     const usm_backend *backend = place->context->backend;
     usm_context_advance_free_generation(place->context);
     usm_blocks_remove(alloc);
-    USM_CALL_IF(free_waits(alloc), backend, memory_free)
-    (place->context, place->device, alloc->kind, alloc->pointer, alloc->size);
+    if (!usm_is_forked(backend)) { /* else the parent's driver still has it */
+        USM_CALL_IF(free_waits(alloc), backend, memory_free)
+        (place->context, place->device, alloc->kind, alloc->pointer, alloc->size);
+    }
     usm_usage_give(place, alloc->size);
 }
 
@@ -277,7 +279,7 @@ size_t usm_reclaim_place(usm_place *place)
     for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
         freed += usm_reclaim_pool(place->pools[kind]);
     }
-    if (place->context->backend->memory_trim != NULL) {
+    if (place->context->backend->memory_trim != NULL && !usm_is_forked(place->context->backend)) {
         USM_CALL(place->context->backend, memory_trim)(place->device);
     }
     return freed;

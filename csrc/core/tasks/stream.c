@@ -19,7 +19,8 @@ static usm_status inspect(usm_device *device, void *handle, usm_stream_facts *fa
 {
     const usm_backend *backend = device->backend;
     return usm_backend_has_streams(backend)
-               ? USM_CALL(backend->native, stream_inspect)(device, handle, facts, error)
+               ? USM_UNLESS_FORKED(backend, error,
+                                   USM_CALL(backend->native, stream_inspect)(device, handle, facts, error))
                : usm_error_set(error, USM_BUFFER,
                                "memory of backend %s has no streams that other libraries could use",
                                backend->name);

@@ -270,6 +270,7 @@ static bool run_now(attempt *attempt)
     usm_queue *queue = attempt->queue;
     const usm_submission *submission = attempt->submission;
     if (attempt->waits.n != 0 || attempt->cause != NULL || queue->backend->queue_run_now == NULL ||
+        usm_is_forked(queue->backend) ||
         !USM_CALL(queue->backend, queue_run_now)(queue, submission->command, &attempt->start_ns,
                                                  &attempt->end_ns)) {
         return false;
