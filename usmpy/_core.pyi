@@ -10139,16 +10139,16 @@ def _backends(name: str | None = None, /) -> list[_BackendReport]:
     or None), broken, devices, environment (variables that filter), libraries (that were opened, a line each).
     """
 
-def _share_export(x: USMArray, /) -> tuple[bytes, tuple[int, ...]]:
-    """The bytes and descriptors of a new handle of x; the caller closes the descriptors."""
-
 def _share_descriptors(data: bytes, fds: tuple[int, ...] | None, /) -> tuple[int, ...]:
     """Duplicates of the handle's descriptors, the caller's to close; without fds those of the exporter."""
 
+def _share_exporter(data: bytes, device: _Placement, /) -> Queue | tuple[str, bytes]:
+    """The exporter for _share_open, or the filter string and the identity of its device."""
+
 def _share_open(
-    data: bytes, fds: tuple[int, ...], device: _Placement, readonly: builtins.bool, /
+    data: bytes, fds: tuple[int, ...], exporter: _Placement, device: _Placement, readonly: builtins.bool, /
 ) -> USMArray:
-    """The array of a handle; the descriptors stay the caller's."""
+    """The array of a handle; the descriptors stay the caller's. exporter: where it was exported."""
 
 def _read_only(x: USMArray, /) -> USMArray:
     """View of x that cannot be written. TypeError for other objects."""

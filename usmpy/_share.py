@@ -158,7 +158,10 @@ class IPCHandle:
         ...     handle.open(readonly=True).flags.writable
         False
         """
-        return _core._share_open(self._data, self.fds, device, readonly)
+        fds = self.fds
+        found = _core._share_exporter(self._data, device)
+        exporter = _find_device(*found) if isinstance(found, tuple) else found
+        return _core._share_open(self._data, fds, exporter, device, readonly)
 
     def close(self) -> None:
         """Close the descriptors. Arrays that were opened stay; later calls do nothing.
@@ -198,27 +201,28 @@ class IPCHandle:
         )
 
 
-def make_handle(array: USMArray) -> IPCHandle:
-    return IPCHandle._make(*_core._share_export(array))
+make_handle = IPCHandle._make
+_found: dict[tuple[str, bytes], Device] = {}  # a search takes longer than to open a block again
 
 
-def find_device(filter_string: str, uuid: bytes) -> Device:
+def _find_device(filter_string: str, uuid: bytes) -> Device:
     """The device with this identity, by its filter string in the exporter or wherever it is here."""
+    if (filter_string, uuid) in _found:
+        return _found[filter_string, uuid]
     from .errors import DeviceNotFound, UsmError
     from .selectors import _all_devices, _available, select_device
 
     backend = filter_string.partition(":")[0]
     reason = "its identity differs"
-    found: list[Device] = []
+    # Sub-devices have the identity of their device.
+    found = [] if "@" in filter_string else _all_devices(backend)
     try:
-        found.append(select_device(filter_string, "the handle's device"))
+        found.insert(0, select_device(filter_string, "the handle's device"))
     except UsmError as error:
         reason = str(error)
-    if "@" not in filter_string:  # sub-devices have the identity of their device
-        found += _all_devices(backend)
     for device in found:
         if device.uuid.bytes == uuid:
-            return device
+            return _found.setdefault((filter_string, uuid), device)
     raise DeviceNotFound(
         f"the handle's memory is on the exporter's {filter_string}, which is not among the devices here: "
         f"{_available(False)} ({reason})",

@@ -47,12 +47,6 @@ PyObject *usmpy_array_get_shareable(PyObject *self, void *unused)
     return PyBool_FromLong(usm_share_has(((usmpy_array *)self)->alloc));
 }
 
-PyObject *usmpy_array_get_ipc_handle(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return usmpy_call("usmpy._share", "make_handle", "(O)", self);
-}
-
 /* A tuple of the ints; the descriptors stay open. NULL with an exception. */
 static PyObject *tuple_of(const int *descriptors, size_t n)
 {
@@ -63,22 +57,20 @@ static PyObject *tuple_of(const int *descriptors, size_t n)
     return tuple;
 }
 
-/* The caller closes the descriptors. */
-static PyObject *share_export(usmpy_state *state, PyObject *const *arguments)
+PyObject *usmpy_array_get_ipc_handle(PyObject *self, PyObject *unused)
 {
+    (void)unused;
+    usmpy_array *array = (usmpy_array *)self;
     usm_share_handle handle;
     int descriptors[USM_HANDLE_DESCRIPTORS];
     usm_error error;
-    if (!usmpy_is_array(state, arguments[0])) {
-        return usmpy_wrong_type("x", arguments[0], "a USMArray is allowed");
-    }
-    usmpy_array *array = (usmpy_array *)arguments[0];
+    usmpy_deferred_poll();
     memset(&handle, 0, sizeof handle);
     PyThreadState *thread = PyEval_SaveThread();
     usm_status status =
         usm_share_export(array->alloc, &handle, descriptors, usmpy_wait_poll, &thread, &error);
     PyEval_RestoreThread(thread);
-    if (usmpy_check(state, status, &error) < 0) {
+    if (usmpy_check(array->state, status, &error) < 0) {
         return NULL;
     }
     const usm_device *device = usmpy_queue_of(array->queue)->device;
@@ -95,13 +87,15 @@ static PyObject *share_export(usmpy_state *state, PyObject *const *arguments)
     usm_device_text(device, handle.device, sizeof handle.device);
     memcpy(handle.dims, usmpy_shape(array), length);
     memcpy(handle.dims + array->ndim, usmpy_strides(array), length);
-    if (usmpy_check(state, usm_handle_seal(&handle, &error), &error) < 0) {
+    if (usmpy_check(array->state, usm_handle_seal(&handle, &error), &error) < 0) {
         usm_descriptors_close(descriptors, handle.n_descriptors);
         return NULL;
     }
     usmpy_trace_export(array, HANDLE);
     PyObject *tuple = tuple_of(descriptors, handle.n_descriptors);
-    PyObject *result = tuple == NULL ? NULL : Py_BuildValue("(y#N)", &handle, (Py_ssize_t)handle.size, tuple);
+    PyObject *result = tuple == NULL ? NULL
+                                     : usmpy_call("usmpy._share", "make_handle", "(y#N)", &handle,
+                                                  (Py_ssize_t)handle.size, tuple);
     if (result == NULL) {
         usm_descriptors_close(descriptors, handle.n_descriptors);
     }
@@ -164,61 +158,49 @@ static PyObject *share_descriptors(usmpy_state *state, PyObject *const *argument
     return tuple;
 }
 
-/* The queue of the device that the handle names: new reference. DeviceNotFound where it is not here. */
-static PyObject *queue_of_handle(usmpy_state *state, const usm_share_handle *handle)
+/* What finds the exporter's device; the host's queue where it is that, or where no device need be found. */
+static PyObject *share_exporter(usmpy_state *state, PyObject *const *arguments)
 {
+    usm_share_handle handle;
     char text[USM_DEVICE_TEXT];
-    PyObject *queue = usmpy_host_queue(state);
-    if (queue == NULL ||
-        strcmp(handle->device, usm_device_text(usmpy_queue_of(queue)->device, text, sizeof text)) == 0) {
-        return Py_XNewRef(queue);
+    PyObject *host = usmpy_host_queue(state);
+    if (host == NULL || read_handle(state, arguments[0], &handle) < 0) {
+        return NULL;
     }
-    PyObject *device =
-        usmpy_call("usmpy._share", "find_device", "(sy#)", handle->device, handle->uuid, (Py_ssize_t)16);
-    queue = device == NULL ? NULL : usmpy_device_queue(state, device);
-    Py_XDECREF(device);
-    return queue;
+    if ((handle.rule == USM_SHARE_MEMFD && arguments[1] != Py_None) ||
+        strcmp(handle.device, usm_device_text(usmpy_queue_of(host)->device, text, sizeof text)) == 0) {
+        return Py_NewRef(host);
+    }
+    return Py_BuildValue("(sy#)", handle.device, handle.uuid, (Py_ssize_t)sizeof handle.uuid);
 }
 
 /*
- * The queue of the array that a handle opens to, a new reference, and the place of its memory. `alloc` is the
- * block if this process has it, else NULL.
+ * The queue of the array that a handle opens to, a new reference, and the place of its memory. `exporter` is
+ * the queue of the exporter's device, and `alloc` the block if this process has it, else NULL.
  */
 static PyObject *placement(usmpy_state *state, const usm_share_handle *handle, const usm_alloc *alloc,
-                           PyObject *device, usm_place **place)
+                           PyObject *exporter, PyObject *device, usm_place **place)
 {
     usm_queue *queue;
     usm_error error;
-    usm_status status = USM_OK;
-    PyObject *own = NULL, *result;
-    if (alloc != NULL) {
-        *place = alloc->place;
-    } else if (handle->rule == USM_SHARE_MEMFD) {
-        status = usm_host_place(place, &error);
-    } else if ((own = queue_of_handle(state, handle)) == NULL) {
-        return NULL;
-    } else {
-        *place = usmpy_queue_of(own)->place;
-    }
-    if (usmpy_check(state, status, &error) < 0) {
-        return NULL;
-    }
+    PyObject *result;
+    bool is_file = handle->rule == USM_SHARE_MEMFD;
+    *place =
+        alloc != NULL ? alloc->place : usmpy_queue_of(is_file ? usmpy_host_queue(state) : exporter)->place;
     if (device != Py_None) {
         result = usmpy_queue_from(state, device, "device");
-    } else if (own != NULL || handle->rule == USM_SHARE_MEMFD) {
-        result = own != NULL ? Py_NewRef(own) : queue_of_handle(state, handle);
+    } else if (alloc == NULL || is_file) {
+        result = Py_NewRef(exporter);
     } else { /* in the context that the block is of */
-        status = usm_place_queue(*place, &queue, &error);
+        usm_status status = usm_place_queue(*place, &queue, &error);
         result = status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
     }
-    bool same_device =
-        result != NULL && own != NULL && usmpy_queue_of(result)->device == usmpy_queue_of(own)->device;
-    Py_XDECREF(own);
-    /* Memory of the device itself is opened in the context of the queue that was given. */
-    if (same_device || (result != NULL && handle->rule == USM_SHARE_NOTHING)) {
-        *place = usmpy_queue_of(result)->place;
-    }
     const usm_queue *user = result == NULL ? NULL : usmpy_queue_of(result);
+    /* Memory of the device itself is opened in the context of the queue that was given. */
+    if (user != NULL && (handle->rule == USM_SHARE_NOTHING ||
+                         (alloc == NULL && !is_file && user->device == (*place)->device))) {
+        *place = user->place;
+    }
     if (user != NULL &&
         usm_connection(*place, (usm_kind)handle->kind, user->place) != USM_CONNECTION_UNIFIED) {
         PyErr_Format(
@@ -237,7 +219,7 @@ static PyObject *share_open(usmpy_state *state, PyObject *const *arguments)
     int descriptors[USM_HANDLE_DESCRIPTORS];
     usm_place *place;
     usm_alloc *alloc = NULL;
-    int readonly = usmpy_bool(arguments[3], 0, "open", "readonly");
+    int readonly = usmpy_bool(arguments[4], 0, "open", "readonly");
     if (readonly < 0 || read_handle(state, arguments[0], &handle) < 0 ||
         read_descriptors(state, arguments[1], &handle, descriptors) < 0) {
         return NULL;
@@ -247,8 +229,14 @@ static PyObject *share_open(usmpy_state *state, PyObject *const *arguments)
         return NULL;
     }
     readonly |= (handle.flags & USM_HANDLE_READONLY) != 0;
+    PyObject *exporter =
+        usmpy_host_queue(state) == NULL ? NULL : usmpy_queue_from(state, arguments[2], "exporter");
+    if (exporter == NULL) {
+        return NULL;
+    }
     usm_alloc *known = usm_share_find(&handle);
-    PyObject *queue = placement(state, &handle, known, arguments[2], &place);
+    PyObject *queue = placement(state, &handle, known, exporter, arguments[3], &place);
+    Py_DECREF(exporter);
     usmpy_array *array = queue == NULL ? NULL : usmpy_array_new(state, handle.ndim);
     if (array != NULL) {
         PyThreadState *thread = PyEval_SaveThread();
@@ -279,10 +267,10 @@ static PyObject *share_open(usmpy_state *state, PyObject *const *arguments)
 }
 
 USMPY_FUNCTION(share)
-USMPY_ENTRY(_share_export, share_export(state, arguments))
 USMPY_ENTRY(_share_descriptors, share_descriptors(state, arguments))
+USMPY_ENTRY(_share_exporter, share_exporter(state, arguments))
 USMPY_ENTRY(_share_open, share_open(state, arguments))
 
 PyMethodDef usmpy_share_functions[] = {
-    USMPY_ROW(share), USMPY_ROW(_share_export), USMPY_ROW(_share_descriptors), USMPY_ROW(_share_open), {0},
+    USMPY_ROW(share), USMPY_ROW(_share_descriptors), USMPY_ROW(_share_exporter), USMPY_ROW(_share_open), {0},
 };
