@@ -77,9 +77,7 @@ static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
     if (kept == NULL || failure->payload == NULL) {
         return kept;
     }
-    PyObject *function = usmpy_import("usmpy._failure", "again");
-    PyObject *copy = function == NULL ? NULL : PyObject_CallOneArg(function, kept);
-    Py_XDECREF(function);
+    PyObject *copy = usmpy_call("usmpy._failure", "again", "(O)", kept);
     if (copy == NULL &&
         (PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception))) {
         Py_DECREF(kept); /* raising the original would make the cycle, or lose Ctrl-C */
@@ -174,10 +172,9 @@ static void set_unretrieved(usmpy_state *state, usm_failure *failure)
         PyErr_Restore(Py_NewRef(Py_TYPE(exception)), exception, traceback);
         return;
     }
-    PyObject *function = exception == NULL ? NULL : usmpy_import("usmpy._failure", "raise_unretrieved");
-    Py_XDECREF(function == NULL ? NULL : PyObject_CallOneArg(function, exception));
-    Py_XDECREF(function);
-    Py_XDECREF(exception);
+    if (exception != NULL) {
+        usmpy_call("usmpy._failure", "raise_unretrieved", "(N)", exception);
+    }
 }
 
 /* Reports one failure. Runs in a drain: no exception is set before or after. */
@@ -218,13 +215,11 @@ void usmpy_errors_start(void)
 /* Clears the variables of the task's frames, which may reference the memory that will hold the failure. */
 static void settle(PyObject *exception)
 {
-    PyObject *function = usmpy_import("usmpy._failure", "settle");
-    PyObject *result = function == NULL ? NULL : PyObject_CallOneArg(function, exception);
+    PyObject *result = usmpy_call("usmpy._failure", "settle", "(O)", exception);
     if (result == NULL) { /* without memory, or while the interpreter finalizes, the frames live as long as
                              the failure */
         PyErr_Clear();
     }
-    Py_XDECREF(function);
     Py_XDECREF(result);
 }
 

@@ -207,8 +207,6 @@ PyObject *usmpy_array_get_shareable(PyObject *self, void *unused);
 PyObject *usmpy_array_get_ipc_handle(PyObject *self, PyObject *unused);
 PyObject *usmpy_array_get_flags(PyObject *self, void *unused);
 PyObject *usmpy_array_array_interface(PyObject *self, void *unused);
-/* The result of a function of the package's Python part on the array: a text for display. */
-PyObject *usmpy_array_shown(PyObject *self, const char *module, const char *function);
 /* & | ^ ~ of arrays of bool (truth.c); in place, a is what they are written into. */
 PyObject *usmpy_array_and(PyObject *a, PyObject *b);
 PyObject *usmpy_array_or(PyObject *a, PyObject *b);

@@ -258,22 +258,14 @@ static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)array;
 }
 
-PyObject *usmpy_array_shown(PyObject *self, const char *module, const char *function)
-{
-    PyObject *make = usmpy_import(module, function);
-    PyObject *text = make == NULL ? NULL : PyObject_CallOneArg(make, self);
-    Py_XDECREF(make);
-    return text;
-}
-
 static PyObject *array_repr(PyObject *self)
 {
-    return usmpy_array_shown(self, "usmpy._display.repr", "array_repr");
+    return usmpy_call("usmpy._display.repr", "array_repr", "(O)", self);
 }
 
 static PyObject *array_str(PyObject *self)
 {
-    return usmpy_array_shown(self, "usmpy._display.repr", "array_str");
+    return usmpy_call("usmpy._display.repr", "array_str", "(O)", self);
 }
 
 static PyMemberDef array_members[] = {

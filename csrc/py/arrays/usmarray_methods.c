@@ -93,17 +93,19 @@ FUNCTION(max, call)
 FUNCTION(min, call)
 
 /* Methods that are functions written in Python. */
-#define PYTHON_FUNCTION(name, where)                                                                  \
+#define PYTHON_FUNCTION(module, name)                                                                 \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) \
     {                                                                                                 \
-        return call_with_self(self, usmpy_import(where, #name), args, nargs, kwnames);                \
+        return call_with_self(self, usmpy_import(module, #name), args, nargs, kwnames);               \
     }
 
-PYTHON_FUNCTION(put, "usmpy._indexing")
-PYTHON_FUNCTION(mean, "usmpy._statistics")
-PYTHON_FUNCTION(var, "usmpy._statistics")
-PYTHON_FUNCTION(std, "usmpy._statistics")
-PYTHON_FUNCTION(clip, "usmpy._statistics")
+PYTHON_FUNCTION("usmpy._indexing", put)
+PYTHON_FUNCTION("usmpy._statistics", mean)
+PYTHON_FUNCTION("usmpy._statistics", var)
+PYTHON_FUNCTION("usmpy._statistics", std)
+PYTHON_FUNCTION("usmpy._statistics", clip)
+PYTHON_FUNCTION("usmpy._numpy_functions", array_function)
+PYTHON_FUNCTION("usmpy._numpy_functions", array_ufunc)
 
 /* x.transpose(), x.transpose(axes), x.transpose(0, 2, 1). */
 static PyObject *transpose(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -176,7 +178,7 @@ static PyObject *fill(PyObject *self, PyObject *value)
 static PyObject *array_html(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return usmpy_array_shown(self, "usmpy._display.html", "array_html");
+    return usmpy_call("usmpy._display.html", "array_html", "(O)", self);
 }
 
 static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -187,10 +189,7 @@ static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwarg
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O:__array_namespace__", (char **)keywords, &version)) {
         return NULL;
     }
-    PyObject *function = usmpy_import("usmpy._namespace", "namespace");
-    PyObject *namespace = function == NULL ? NULL : PyObject_CallOneArg(function, version);
-    Py_XDECREF(function);
-    return namespace;
+    return usmpy_call("usmpy._namespace", "namespace", "(O)", version);
 }
 
 /* No implicit copy to the host. NumPy uses memory that the host can read through the buffer protocol. */
@@ -206,28 +205,6 @@ static PyObject *array_array(PyObject *self, PyObject *args, PyObject *kwargs)
         usm_kind_name(((usmpy_array *)self)->alloc->kind));
 }
 
-/* Calls a function of usmpy/_numpy_functions.py with the array in front. */
-static PyObject *numpy_calls(const char *name, PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    PyObject *function = usmpy_import("usmpy._numpy_functions", name), *front = Py_BuildValue("(O)", self);
-    PyObject *all = function == NULL || front == NULL ? NULL : PySequence_Concat(front, args);
-    PyObject *result = all == NULL ? NULL : PyObject_Call(function, all, kwargs);
-    Py_XDECREF(function);
-    Py_XDECREF(front);
-    Py_XDECREF(all);
-    return result;
-}
-
-static PyObject *array_function(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    return numpy_calls("array_function", self, args, kwargs);
-}
-
-static PyObject *array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    return numpy_calls("array_ufunc", self, args, kwargs);
-}
-
 static PyObject *array_copy(PyObject *self, PyObject *Py_UNUSED(memo))
 {
     usmpy_array *array = (usmpy_array *)self;
@@ -236,10 +213,7 @@ static PyObject *array_copy(PyObject *self, PyObject *Py_UNUSED(memo))
 
 static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 {
-    PyObject *function = usmpy_import("usmpy._pickle", "reduce_array");
-    PyObject *result = function == NULL ? NULL : PyObject_CallFunctionObjArgs(function, self, protocol, NULL);
-    Py_XDECREF(function);
-    return result;
+    return usmpy_call("usmpy._pickle", "reduce_array", "(OO)", self, protocol);
 }
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
@@ -263,8 +237,8 @@ PyMethodDef usmpy_array_methods[] = {
     {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS, USMPY_DOC_USMArray___dlpack_device__},
     USMPY_METHOD("tobytes", enter_tobytes, USMPY_DOC_USMArray_tobytes),
     {"__format__", usmpy_array_format, METH_O, USMPY_DOC_USMArray___format__},
-    {"__array_function__", KEYWORDS(array_function), USMPY_DOC_USMArray___array_function__},
-    {"__array_ufunc__", KEYWORDS(array_ufunc), USMPY_DOC_USMArray___array_ufunc__},
+    USMPY_METHOD("__array_function__", array_function, USMPY_DOC_USMArray___array_function__),
+    USMPY_METHOD("__array_ufunc__", array_ufunc, USMPY_DOC_USMArray___array_ufunc__),
     {"__complex__", usmpy_array_complex, METH_NOARGS, USMPY_DOC_USMArray___complex__},
     {"__array_namespace__", KEYWORDS(array_namespace), USMPY_DOC_USMArray___array_namespace__},
     {"__array__", KEYWORDS(array_array), USMPY_DOC_USMArray___array__},

@@ -263,11 +263,7 @@ PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused)
     if (copy != NULL && usm_event_current() != NULL && wait_for_copy(state, copy, VALUES) < 0) {
         Py_CLEAR(copy);
     }
-    PyObject *function = copy == NULL ? NULL : usmpy_import("usmpy._numpy", "adopt");
-    PyObject *result = function == NULL ? NULL : PyObject_CallOneArg(function, (PyObject *)copy);
-    Py_XDECREF(function);
-    Py_XDECREF(copy);
-    return result;
+    return copy == NULL ? NULL : usmpy_call("usmpy._numpy", "adopt", "(N)", copy);
 }
 
 PyObject *usmpy_array_wait(usmpy_array *array, PyObject *const *arguments)

@@ -474,16 +474,6 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
     return result;
 }
 
-/* A member of the enumeration, which is plain Python. */
-static PyObject *connection_member(usm_memory_connection connection)
-{
-    PyObject *enumeration = usmpy_import("usmpy._enums", "MemoryConnection");
-    PyObject *member =
-        enumeration == NULL ? NULL : PyObject_GetAttrString(enumeration, usm_connection_name(connection));
-    Py_XDECREF(enumeration);
-    return member;
-}
-
 static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                                    PyObject *kwnames)
 {
@@ -505,7 +495,8 @@ static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_s
             memory = alloc->place; /* of an array over foreign memory not that of its queue */
             kind = (usm_kind)alloc->kind;
         }
-        result = connection_member(usm_connection(memory, kind, user));
+        int value = (int)usm_connection(memory, kind, user) - USM_CONNECTION_NONE; /* NONE is 0 in Python */
+        result = usmpy_call("usmpy._enums", "MemoryConnection", "(i)", value);
     }
     Py_XDECREF(first);
     Py_XDECREF(second);
