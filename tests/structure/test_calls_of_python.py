@@ -11,7 +11,7 @@ PY = ROOT / "csrc" / "py"
 pytestmark = pytest.mark.not_sanitized("it reads sources")
 
 # A module of the package, and what follows: a name, or the variable or macro parameter that has it.
-MODULE = re.compile(r'"usmpy\.([\w.]+)"(?:,\s*("?)([\w.\[\]]+))?')
+MODULE = re.compile(r'"(usmpy(?:\.\w+)*)"(?:,\s*("?)([a-zA-Z_][\w.\[\]]*))?')
 METHOD = re.compile(r'PyObject_CallMethod(?:NoArgs|OneArg|ObjArgs)?\([^;]*?"(_(?!_)\w+)"')
 OF_SYCL = {"_get_capsule"}  # a method of dpctl's queues
 
@@ -20,11 +20,12 @@ def called(text):
     """The functions and methods of the package that C source calls."""
     found = {f".{name}" for name in METHOD.findall(text) if name not in OF_SYCL}
     for module, quote, name in MODULE.findall(re.sub(r"/\*.*?\*/", "", text, flags=re.S)):
-        if not (ROOT / "usmpy" / f"{module.replace('.', '/')}.py").is_file():
-            continue  # the name of a type or a capsule
-        members = vars(importlib.import_module(f"usmpy.{module}"))
+        path = ROOT / module.replace(".", "/")
+        if not (path.is_dir() or path.with_suffix(".py").is_file()) or (module == "usmpy" and not quote):
+            continue  # the name of a type or a capsule, or a text
+        members = vars(importlib.import_module(module))
         names = {name} if quote or name in members else set(re.findall(r'"(\w+)"', text)) & set(members)
-        found |= {f"{module}.{name}" for name in names or {"?"}}
+        found |= {f"{module}.{name}".removeprefix("usmpy.") for name in names or {"?"}}
     return found
 
 
@@ -50,6 +51,8 @@ def test_the_table_lists_every_call():
         ('usmpy_call("usmpy._objects", name, "O", x); f("shown")', {"_objects.shown"}),
         ('PYTHON_FUNCTION("usmpy._statistics", diff)', {"_statistics.diff"}),
         ('PyImport_ImportModule("usmpy._share")', {"_share.?"}),
+        ('usmpy_import("usmpy._display", "repr")', {"_display.repr"}),
+        ('usmpy_call("usmpy", "extract", "(OO)", x, y)', {"extract"}),
         ('PyObject_CallMethod(self->owner, "_build", "O", x)', {"._build"}),
         ('.name = "usmpy.Device",\n .flags = 0', set()),
     ],
