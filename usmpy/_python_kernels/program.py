@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import os
 import re
@@ -81,7 +80,7 @@ class Unit:
         c = c_name(t)
         words = {"T": c, "F": f"usm_{name}_{c}", "R": c_name(types.real_of(t))}
         words["U"] = c_name(Type("uint", t.bits)) if t.whole else c
-        return re.sub(r"\b[TFRU]\b", lambda word: words[word[0]], _parts()[name])
+        return re.sub(r"\b[TFRU]\b", lambda word: words[word[0]], _PARTS[name])
 
 
 class Program(Unit):
@@ -189,12 +188,14 @@ def _argument(name: str, kind: Signature) -> Value:
     return Array(name, kind[1], "", "local" if local else "global", (None,) * ndim, contiguous)
 
 
-@functools.cache
-def _parts() -> dict[str, str]:
+def _read_parts() -> dict[str, str]:
     """The functions of portable_python.h by their names."""
     path = os.path.join(os.path.dirname(__file__), "portable_python.h")
     with open(path, encoding="utf-8") as file:
         return dict(part.split("\n", 1) for part in file.read().split("// --- ")[1:])
+
+
+_PARTS = _read_parts()  # this module is loaded with the first kernel
 
 
 def _key(value: Value) -> Any:
