@@ -71,14 +71,6 @@ static inline void usm_cpu_stream_ahead(char *dst, const char *src, size_t nbyte
 }
 
 /*
- * lines.c: moves n runs of whole lines that are `to` and `from` apart; dst begins a line. `ahead` is where
- * the source continues. Only where usm_cpu_has_lines() is true.
- */
-bool usm_cpu_has_lines(void);
-void usm_cpu_move_lines(char *dst, const char *src, size_t run, int64_t n, int64_t to, int64_t from,
-                        int64_t ahead);
-
-/*
  * Moves bytes past the caches. dst and src do not overlap. `ahead`: the prefetch distance, 0 for none.
  * usm_cpu_stream_end() must follow before another thread reads dst.
  */

@@ -31,12 +31,8 @@
 /* How many bytes ahead the source is prefetched; the second where rows are read in turn. */
 #define AHEAD 6144
 #define AHEAD_IN_ROWS 2048
-/*
- * Runs below this length with gaps between them are prefetched at a distance that counts the gaps;
- * AHEAD_OF_LINES is that distance where lines are stored in one instruction.
- */
+/* Runs below this length with gaps between them are prefetched at a distance that counts the gaps. */
 #define SHORT_RUN 256
-#define AHEAD_OF_LINES 16384
 /*
  * Bytes that are converted before they are stored past the caches, and the prefetch distance of their
  * source.
@@ -69,7 +65,6 @@ typedef struct work {
     usm_cpu_row row;
     int dst_size, src_size;
     bool streams;  /* past the caches */
-    bool wide;     /* lines in one piece (lines.c) */
     bool gathers;  /* squares of elements are read along `across`, whose elements are neighbours in src */
     int64_t piece; /* of the split axis */
     bool split_unit;
@@ -92,9 +87,7 @@ static void move_runs(const work *work, char *dst, const char *src, int64_t n, i
 {
     size_t run = work->run;
     bool lines = run % USM_CPU_LINE == 0 && usm_cpu_before_line(dst) == 0 && to % USM_CPU_LINE == 0;
-    if (work->streams && lines && work->wide) {
-        usm_cpu_move_lines(dst, src, run, n, to, from, ahead);
-    } else if (work->streams && lines) {
+    if (work->streams && lines) {
         bool is_near =
             !work->tiled && (from == (int64_t)run || (run <= 256 && from % 512 == 0)) && usm_cpu_asks_near();
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
@@ -194,8 +187,7 @@ static void move_along(const work *work, char *dst, const char *src, int64_t n)
     } else if (work->run > 0) {
         int64_t from = work->along.src;
         bool gaps = work->run < SHORT_RUN && llabs(from) > (int64_t)work->run && !usm_cpu_asks_near();
-        int64_t bytes = work->wide ? AHEAD_OF_LINES : AHEAD;
-        int64_t ahead = gaps ? (bytes + llabs(from) - 1) / llabs(from) * from : runs_of(work, AHEAD) * from;
+        int64_t ahead = gaps ? (AHEAD + llabs(from) - 1) / llabs(from) * from : runs_of(work, AHEAD) * from;
         move_runs(work, dst, src, n, work->along.dst, from, ahead);
     } else if (work->streams && usm_cpu_before_line(dst) % (size_t)work->dst_size == 0) {
         stream_row(work, dst, src, n);
@@ -417,7 +409,6 @@ void usm_cpu_strided(const usm_strided *plan, unsigned width)
         work.outer_count *= work.outer[i].length;
     }
     work.streams = chooses_stream(&work, bytes);
-    work.wide = work.streams && usm_cpu_has_lines();
     unsigned parts = bytes < PARALLEL_BYTES || width <= 1 ? 1 : width * 4;
     work.split_unit = work.outer_count == 1;
     int64_t all = work.split_unit ? unit_length(&work) : work.outer_count;
