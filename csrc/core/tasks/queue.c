@@ -128,11 +128,11 @@ static void unlist(usm_queue *queue)
     }
 }
 
-/* How many events of the queue have not ended, counted up to `most`. Queue lock held. */
-static size_t count_pending(const usm_queue *queue, size_t most)
+/* How many events of the queue have not ended. Queue lock held. */
+static size_t count_pending(const usm_queue *queue)
 {
     size_t n = 0;
-    for (const usm_event *event = queue->first; event != NULL && n < most; event = event->following) {
+    for (const usm_event *event = queue->first; event != NULL; event = event->following) {
         n++;
     }
     return n;
@@ -150,7 +150,7 @@ size_t usm_queues_pending(usm_device **oldest)
             order = queue->first->order;
             *oldest = queue->device;
         }
-        n += count_pending(queue, SIZE_MAX);
+        n += count_pending(queue);
         usm_lock_give(&queue->lock);
     }
     usm_registry_unlock();
@@ -275,7 +275,7 @@ static usm_status snapshot(usm_queue *queue, usm_wait **out, size_t *count, usm_
         /* The last one ends last. Inside a task it may wait for that task, and the others are needed too. */
         from = atomic_load_explicit(&queue->last, memory_order_relaxed);
     }
-    size_t n = from == queue->first ? count_pending(queue, SIZE_MAX) : 1;
+    size_t n = from == queue->first ? count_pending(queue) : 1;
     if (n > 0) {
         waits = usm_malloc(n * sizeof *waits);
         if (waits == NULL) {
@@ -299,42 +299,12 @@ usm_status usm_queue_snapshot(usm_queue *queue, usm_wait **out, size_t *count, u
     return status == USM_OK ? snapshot(queue, out, count, error) : status;
 }
 
-/* For a wait for many tasks of a driver: retire most of them while the last 16 still run. */
-enum { LAST_FEW = 16, MANY = 2 * LAST_FEW, TOO_MANY = 1024 };
-
-/* The task before the last few, one count. NULL: the tasks are few, or too many to count. */
-static usm_event *before_the_last(usm_queue *queue)
-{
-    if (queue->backend->event_poll == NULL || usm_event_current() != NULL) {
-        return NULL;
-    }
-    usm_lock_take(&queue->lock);
-    size_t n = count_pending(queue, TOO_MANY);
-    usm_event *found = n > MANY && n < TOO_MANY ? queue->first : NULL;
-    for (size_t i = LAST_FEW + 1; found != NULL && i < n; i++) {
-        found = found->following;
-    }
-    if (found != NULL) {
-        usm_event_retain(found);
-    }
-    usm_lock_give(&queue->lock);
-    return found;
-}
-
 /* Waits for what was submitted through usmpy, however it ends. */
 static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
                                usm_error *error)
 {
     usm_wait *waits;
     size_t count;
-    usm_event *earlier = before_the_last(queue);
-    if (earlier != NULL) {
-        usm_status ended = usm_event_wait_end(earlier, deadline_ns, poll, argument, error);
-        usm_event_release(earlier);
-        if (ended != USM_OK) {
-            return ended;
-        }
-    }
     usm_status status = snapshot(queue, &waits, &count, error);
     for (size_t i = count; i-- > 0;) { /* the last first: when it has ended, most of the others have */
         if (status == USM_OK && !usm_event_needs_current(waits[i].event)) {
