@@ -199,30 +199,6 @@ static int take_by_width(const usm_parameter *parameter, PyObject *number, usm_a
     return 0;
 }
 
-/* The fast path of take_number: an int of one digit for an integer parameter that can hold it. */
-static bool take_small(const usm_parameter *parameter, PyObject *object, usm_argument *out)
-{
-    int64_t value;
-    if (parameter->kind != USM_PARAMETER_VALUE || parameter->dtype == USM_NO_DTYPE ||
-        !usmpy_small_int(object, &value)) {
-        return false;
-    }
-    const usm_dtype_info *info = &usm_dtype_table[parameter->dtype];
-    bool is_signed = info->kind == USM_DTYPE_KIND_INT;
-    if ((!is_signed && info->kind != USM_DTYPE_KIND_UINT) || parameter->dtype >= USM_COMPUTED_DTYPES ||
-        (!is_signed && value < 0)) {
-        return false;
-    }
-    unsigned bits = info->bits - is_signed;
-    if (bits < 30 && (value >> bits) != 0 && (value >> bits) != -1) {
-        return false;
-    }
-    out->kind = USM_PARAMETER_VALUE;
-    out->size = parameter->size;
-    memcpy(out->as.value, &value, sizeof value);
-    return true;
-}
-
 static int take_number(usmpy_state *state, const usm_parameter *parameter, PyObject *number,
                        usm_argument *out)
 {
@@ -357,9 +333,6 @@ int usmpy_take_argument(usmpy_state *state, const usm_parameter *parameter, PyOb
 {
     if (usmpy_is_array(state, object)) {
         return take_array(parameter, (usmpy_array *)object, out, taken);
-    }
-    if (take_small(parameter, object, out)) {
-        return 0;
     }
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
         PyComplex_CheckExact(object)) {
