@@ -676,8 +676,6 @@ STATE = {
     "cpu/vector_math.c": {"known": "libmvec, found once"},
     "cpu/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
     "core/base/sync.c": {
-        "usm_own_stripe": "the stripe of this thread",
-        "threads": "how many threads have one",
         "usm_hazard_stripes": "striped locks of allocations",
         "leaves": "striped locks of everything small",
         "registry": "lock of the lists of the process",

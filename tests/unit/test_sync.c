@@ -117,28 +117,6 @@ static void sleepers_are_woken(void)
     CHECK_EQ(lock.state, 0);
 }
 
-static void *stripe(void *out)
-{
-    uint8_t first = usm_stripe_of_thread();
-    CHECK_EQ(usm_stripe_of_thread(), first);
-    CHECK(first < USM_STRIPES);
-    *(uint8_t *)out = first;
-    return NULL;
-}
-
-static void threads_have_stripes_of_their_own(void)
-{
-    uint8_t stripes[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        pthread_t thread;
-        CHECK_EQ(pthread_create(&thread, NULL, stripe, &stripes[i]), 0);
-        pthread_join(thread, NULL);
-        for (int k = 0; k < i; k++) {
-            CHECK(stripes[k] != stripes[i]);
-        }
-    }
-}
-
 static _Atomic uint64_t raised;
 
 /* All threads raise it from where it is, each by another step, so that they meet at every number. */
@@ -184,7 +162,6 @@ int main(void)
     RUN(tried);
     RUN(one_holder);
     RUN(sleepers_are_woken);
-    RUN(threads_have_stripes_of_their_own);
     RUN(a_raised_number_never_falls);
     RUN(locks_that_are_not_held_end_the_process);
     RUN(memory_under_a_spinlock_ends_the_process);

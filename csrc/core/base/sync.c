@@ -84,17 +84,6 @@ void usm_sync_start(void)
     pthread_once(&once, start);
 }
 
-/* initial-exec: one instruction instead of a call. Its byte fits into what loaders keep free for that. */
-_Thread_local uint8_t usm_own_stripe __attribute__((tls_model("initial-exec")));
-
-uint8_t usm_choose_stripe(void)
-{
-    static _Atomic unsigned threads;
-    unsigned stripe = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % USM_STRIPES;
-    usm_own_stripe = (uint8_t)(stripe + 1);
-    return (uint8_t)stripe;
-}
-
 usm_leaf *usm_leaf_of(const void *address)
 {
     return &leaves[usm_stripe(address)];

@@ -10,7 +10,7 @@
  *   6. one leaf stripe: an event's waiters; or one spinlock stripe: a pool's free lists, the buffers of
  * traces; or one worker's lock; nothing is locked under it
  *
- * Hazards and waiters share fixed arrays of locks, chosen by address or thread, instead of a lock in each
+ * Hazards and waiters share fixed arrays of locks, chosen by address, instead of a lock in each
  * object: objects stay small, taking the locks of many allocations needs a bit mask instead of a sort, and
  * fork() can hold all of them, so that the child never meets a lock whose owner does not exist there.
  */
@@ -28,21 +28,6 @@ static inline uint8_t usm_stripe(const void *address)
 {
     uintptr_t bits = (uintptr_t)address >> 6; /* objects are spaced by at least a cache line */
     return (uint8_t)((bits ^ (bits >> 6) ^ (bits >> 12)) & (USM_STRIPES - 1));
-}
-
-/*
- * The hazard stripe of allocations that this thread makes: a task on memory of one thread takes one lock,
- * however many blocks it touches. The host backend runs short work under the stripes, so its allocations are
- * spread over all of them by `usm_stripe`: threads that work on memory of one thread then seldom wait for
- * each other.
- */
-extern _Thread_local uint8_t usm_own_stripe
-    __attribute__((tls_model("initial-exec"))); /* plus 1; 0: none yet */
-uint8_t usm_choose_stripe(void);
-
-static inline uint8_t usm_stripe_of_thread(void)
-{
-    return __builtin_expect(usm_own_stripe != 0, 1) ? (uint8_t)(usm_own_stripe - 1) : usm_choose_stripe();
 }
 
 /*

@@ -8,6 +8,7 @@
 #include "core/base/deferred.h"
 #include "core/base/reclaimer.h"
 #include "core/base/refcount.h"
+#include "core/base/sync.h"
 #include "core/device/context.h"
 
 struct usm_event;
@@ -43,7 +44,6 @@ typedef struct usm_alloc {
     uint8_t kind;       /* usm_kind */
     uint8_t size_class; /* of the pool; USM_NOT_POOLED */
     _Atomic uint8_t flags;
-    uint8_t stripe;          /* of its hazards (sync.h) */
     struct usm_place *place; /* alive through its context */
     usm_context *context;    /* one count */
     void *pointer;           /* NULL where size is 0 */
@@ -82,7 +82,7 @@ typedef struct usm_alloc {
 /* The mask of the stripe of its hazards. */
 static inline uint64_t usm_alloc_stripe(const usm_alloc *alloc)
 {
-    return UINT64_C(1) << alloc->stripe;
+    return UINT64_C(1) << usm_stripe(alloc);
 }
 
 static inline usm_alloc *usm_alloc_retain(USM_KEEPS usm_alloc *alloc)

@@ -47,7 +47,6 @@ static inline __attribute__((always_inline)) void begin(usm_alloc *alloc, usm_pl
     alloc->kind = (uint8_t)kind;
     alloc->place = place;
     alloc->context = usm_context_retain(place->context);
-    alloc->stripe = alloc->context->runs_on_submitting_thread ? usm_stripe(alloc) : usm_stripe_of_thread();
     alloc->number = 0;
     alloc->inside = usm_event_current_order();
     alloc->tracked = NULL;

@@ -127,7 +127,7 @@ void usm_hazard_recount(usm_alloc *alloc)
 {
     usm_hazards *hazards = &alloc->hazards;
     USM_EXPECT_HELD(
-        atomic_load_explicit(&usm_hazard_stripes[alloc->stripe].lock.taken, memory_order_relaxed));
+        atomic_load_explicit(&usm_hazard_stripes[usm_stripe(alloc)].lock.taken, memory_order_relaxed));
     bool unordered = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_UNORDERED) != 0;
     atomic_store_explicit(&hazards->pending, (hazards->writer != NULL) + hazards->n_readers + unordered,
                           memory_order_release);
