@@ -19,12 +19,6 @@
  * a lock.
  */
 #define IDLE_TICKS 20
-/*
- * How many polls skip a queue that is being submitted to and that no thread waits for: lines of the cache
- * that another processor wrote have to travel back to the submitting thread, which costs more than the rest
- * of a poll.
- */
-#define BUSY_TICKS 8
 /* Queues in one poll. */
 #define BATCH 32
 /*
@@ -293,26 +287,11 @@ void usm_queue_unwatch(usm_queue *queue)
     }
 }
 
-/* Whether this poll skips the queue, since tasks were submitted after the last one (BUSY_TICKS). */
-static bool is_being_filled(usm_queue *queue, uint64_t submitted)
-{
-    bool filled = submitted != queue->watch.seen && ++queue->watch.busy_ticks < BUSY_TICKS;
-    queue->watch.seen = submitted;
-    if (!filled) {
-        queue->watch.busy_ticks = 0;
-    }
-    return filled;
-}
-
 /* Polls one queue. True if a thread sleeps until a task of the queue ends. No lock. */
 static bool look_after(usm_queue *queue)
 {
     uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
     bool has_sleeper = atomic_exchange(&queue->watch.has_sleeper, false);
-    if (!has_sleeper && is_being_filled(queue, submitted)) {
-        queue->watch.idle_ticks = 0;
-        return false;
-    }
     if (usm_completion_poll(queue)) {
         queue->watch.idle_ticks = 0;
         if (has_sleeper) {

@@ -43,13 +43,8 @@ typedef struct usm_queue {
         _Atomic bool has_sleeper;   /* a thread sleeps until a task ends */
         _Atomic uint64_t submitted; /* tasks that the driver got; written with the queue's lock */
         _Atomic uint64_t polled;    /* `submitted` at the last poll by a thread that submits */
-        /*
-         * The watching thread's own: polls without work, polls skipped during submission, `submitted` at the
-         * last.
-         */
-        unsigned idle_ticks, busy_ticks;
-        uint64_t seen;
-        struct usm_queue *next; /* the thread's lock */
+        unsigned idle_ticks;        /* the watching thread's own: polls without work */
+        struct usm_queue *next;     /* the thread's lock */
     } watch;
 
     /* Memory of events that are gone; taken with the lock, given back by any thread. */
