@@ -15,7 +15,6 @@
 #include "core/base/library.h"
 #include "core/start.h"
 
-_Atomic(PyObject *) usmpy_main_module;
 _Atomic(usmpy_state *) usmpy_main_state;
 
 /* The interpreter's newest module is `state`, or none (NULL). GIL held. */
@@ -23,9 +22,7 @@ static void set_newest(usmpy_interpreter *interpreter, usmpy_state *state)
 {
     atomic_store_explicit(&interpreter->state, state, memory_order_release);
     if (interpreter->id == 0) {
-        atomic_store_explicit(&usmpy_main_module, NULL, memory_order_release);
         atomic_store_explicit(&usmpy_main_state, state, memory_order_release);
-        atomic_store_explicit(&usmpy_main_module, state != NULL ? state->module : NULL, memory_order_release);
     }
 }
 

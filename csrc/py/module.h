@@ -61,10 +61,9 @@ typedef struct usmpy_state {
 } usmpy_state;
 
 /*
- * The module that the main interpreter loaded last, and its state; NULL after it was unloaded. A short cut,
- * and compared before it is followed: only threads of the main interpreter may use the state.
+ * The state of the module that the main interpreter loaded last; NULL after it was unloaded. Only threads of
+ * the main interpreter may use it.
  */
-extern _Atomic(PyObject *) usmpy_main_module;
 extern _Atomic(usmpy_state *) usmpy_main_state;
 
 /* The state of the module that the calling thread's interpreter loaded last; NULL after it was unloaded. */
@@ -82,9 +81,7 @@ usmpy_state *usmpy_current_state(void);
 
 static inline usmpy_state *usmpy_state_of_module(PyObject *module)
 {
-    return USM_LIKELY(atomic_load_explicit(&usmpy_main_module, memory_order_acquire) == module)
-               ? atomic_load_explicit(&usmpy_main_state, memory_order_relaxed)
-               : (usmpy_state *)PyModule_GetState(module);
+    return PyModule_GetState(module);
 }
 
 /* For final heap types of this module: the type was made with the module, so this cannot fail. */

@@ -711,8 +711,7 @@ STATE = {
         "last": "of each thread: the record that it found last",
     },
     "py/module.c": {
-        "usmpy_main_module": "the module that the main interpreter loaded last",
-        "usmpy_main_state": "its state",
+        "usmpy_main_state": "the state of the module that the main interpreter loaded last",
         "once": "what interpreters share is started once",
     },
     "py/exchange/sycl.c": {
