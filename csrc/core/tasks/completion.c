@@ -76,6 +76,13 @@ static void end_all(usm_event *event)
     while (event != NULL) {
         usm_event *next = event->next_ended;
         event->next_ended = NULL;
+        /*
+         * Most waits are for the last task: by then the others have given back their parts of the driver, of
+         * which the next submission may find no other ones.
+         */
+        if (next == NULL) {
+            usm_events_forget(&ended);
+        }
         /* Tasks of other queues that it waited for have ended too, but may not have been ended here. */
         if (usm_event_arm(event, usm_completion_finish)) {
             finish(event, &ended);
