@@ -1,6 +1,6 @@
 /*
- * How tasks end. The driver says how far a timeline has come; the tasks up to there are claimed by the thread
- * that polled, and ended in their order (core/tasks/completion.h).
+ * How far tasks have come: the driver says how far a timeline has come, and the tasks up to there have ended
+ * (core/tasks/completion.h).
  */
 #include "cuda_backend.h"
 

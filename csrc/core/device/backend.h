@@ -140,7 +140,7 @@ typedef struct usm_native_entries {
     uint64_t (*stream_id)(usm_device *device, void *stream);
     /*
      * Waits for all work of the device, also of other libraries, and keeps their submissions out meanwhile;
-     * captures go on. USM_OK where no work can be left: a lost device, a forked child. Blocks: work.
+     * captures go on. USM_OK where no work can be left: a lost device. Blocks: work.
      * NULL exactly where stream_inspect is.
      */
     usm_status (*synchronize)(usm_device *device, usm_error *error);
@@ -431,7 +431,7 @@ typedef struct usm_backend {
      * How far has the driver come with a task that it has? Called for the tasks of a queue in the order of
      * their submission, and no more once the driver has ended the task: then sets start_ns and end_ns if the
      * event is profiled, and fills the error if it failed. Leaves a graph capture alone.
-     *   Thread: any, also the watching thread, and one in a forked child. Locks: queue. Blocks: never.
+     *   Thread: any, also the watching thread. Locks: queue. Blocks: never.
      *   NULL: no task is ever in a driver.
      */
     usm_progress (*event_poll)(usm_event *event, usm_error *error);

@@ -104,6 +104,9 @@ void *usm_queue_handle(usm_queue *queue)
     if (queue->backend->native == NULL) {
         return NULL;
     }
+    if (usm_is_forked(queue->backend)) { /* nobody enqueues there: the queue is not prepared for it */
+        return USM_CALL(queue->backend->native, handle)(USM_NATIVE_QUEUE, queue);
+    }
     /* Said before the backend is asked, which prepares a queue that is shared for it. */
     bool before = atomic_exchange_explicit(&queue->shared, true, memory_order_acq_rel);
     void *handle = USM_CALL(queue->backend->native, handle)(USM_NATIVE_QUEUE, queue);
