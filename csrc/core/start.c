@@ -2,10 +2,10 @@
 
 #include "core/base/sync.h"
 #include "core/builtin/builtin.h"
+#include "core/memory/reclaim.h"
 #include "core/program/program.h"
+#include "core/streams/stream.h"
 #include "core/tasks/fork.h"
-#include "core/tasks/reclaim.h"
-#include "core/tasks/stream.h"
 
 /* In the order in which they are made and destroyed: blocks that were lent are waited for through streams. */
 static const usm_place_part *const parts[] = {

@@ -9,7 +9,8 @@
 #include "core/base/status.h"
 #include "core/device/backend.h"
 #include "core/program/program.h"
-#include "core/tasks/stream.h"
+#include "core/streams/stream.h"
+#include "core/tasks/wait.h"
 
 typedef enum usmpy_name {
 #define USMPY_NAME(name) USMPY_##name,

@@ -28,7 +28,7 @@ SEEN_BY_BACKENDS = {
         "runtime_history.h": "kernels that were short before",
         "thread.h": "threads on some of the processors",
         "worker.h": "threads, and what runs tasks on them",
-        "stream.h": "queues, events and commands, and the streams of others",
+        "queue.h": "queues, events and commands",
         "strided.h": "plans of strided copies that are enqueued later",
     },
     "opencl": {
@@ -42,7 +42,7 @@ SEEN_BY_BACKENDS = {
         "runtime_history.h": "kernels that were short before",
         "signature.h": "names of types, as drivers tell them",
         "spirv.h": "what kernels of a module take",
-        "stream.h": "queues, events and commands, and the streams of others",
+        "queue.h": "queues, events and commands",
         "thread.h": "threads of the driver, which may have pinned them",
         "unretrieved.h": "reports what the driver does not take back",
     },
@@ -56,7 +56,7 @@ SEEN_BY_BACKENDS = {
         "library.h": "opens the driver and the compiler",
         "registry.h": "the devices that it found at its start",
         "signature.h": "the words of parameters",
-        "stream.h": "queues, events and commands, and the streams of others",
+        "queue.h": "queues, events and commands",
         "unretrieved.h": "reports what the driver does not take back",
     },
     "level_zero": {
@@ -70,7 +70,7 @@ SEEN_BY_BACKENDS = {
         "spirv.h": "what kernels of a module take, and its specialization constants",
         "readable.h": "handles that come from Python as numbers",
         "registry.h": "the devices that it found at its start",
-        "stream.h": "queues, events and commands, and the streams of others",
+        "queue.h": "queues, events and commands",
         "unretrieved.h": "reports what the driver does not take back",
     },
     "minimal": {
@@ -83,7 +83,7 @@ SEEN_BY_BACKENDS = {
         "fault.h": "which call is to fail",
         "heap.h": "that allocation is one of them",
         "program.h": "programs and kernels, which it passes on",
-        "stream.h": "queues, events and commands, and the streams of others",
+        "queue.h": "queues, events and commands",
     },
 }
 # The loops of csrc/cpu see types of elements, threads and plain structs: no queue, no device, no driver.
@@ -148,6 +148,7 @@ CORE = [
     "memory",
     "program",
     "tasks",
+    "streams",
     "builtin",
     "trace",
     "copy",
@@ -233,7 +234,8 @@ def test_includes_point_one_way(path):
         ("py/x.c", '#include "kernels/abi/mask.h"'),
         ("core/x.c", '#include "kernels/src/range.h"'),
         ("backends/host/x.c", "#include <Python.h>"),
-        ("backends/host/x.c", '#include "core/tasks/queue.h"'),
+        ("backends/host/x.c", '#include "core/streams/lend.h"'),
+        ("core/memory/x.c", '#include "core/tasks/event.h"'),
         ("backends/host/x.c", '#include "backends/fault/fault.c"'),
         ("backends/host/x.c", '#include "py/args.h"'),
         ("backends/fault/x.c", '#include "core/copy/copy.h"'),
@@ -685,7 +687,8 @@ STATE = {
         "once": "locks are made once",
     },
     "core/tasks/worker.c": {"here": "whose thread this is"},
-    "core/tasks/reclaim.c": {"n_lent": "memory that waits for streams which may be gone; atomic"},
+    "core/memory/alloc.c": {"usm_alloc_inside": "of each thread: the order of the task that it runs"},
+    "core/memory/reclaim.c": {"n_lent": "memory that waits for streams which may be gone; atomic"},
     "core/tasks/unretrieved.c": {
         "reported": "statuses of loans that were reported; atomic",
         "reporter": "how reports of failures get to Python; atomic",

@@ -10,8 +10,9 @@
 #include "core/device/registry.h"
 #include "core/program/program.h"
 #include "core/start.h"
+#include "core/streams/stream.h"
 #include "core/tasks/queue.h"
-#include "core/tasks/stream.h"
+#include "core/tasks/wait.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "core/base/deferred.h"
 #include "core/base/live.h"
-#include "core/tasks/alloc.h"
+#include "core/memory/alloc.h"
 
 #include <stdlib.h>
 

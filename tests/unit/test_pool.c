@@ -5,7 +5,7 @@
 #include "core/device/rule.h"
 #include "core/memory/blocks.h"
 #include "core/memory/pool.h"
-#include "core/tasks/reclaim.h"
+#include "core/memory/reclaim.h"
 
 #include <stdlib.h>
 

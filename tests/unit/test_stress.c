@@ -10,8 +10,8 @@
 #include "streams.h"
 
 #include "core/exchange/dltensor.h"
-#include "core/tasks/alloc_stream.h"
-#include "core/tasks/reclaim.h"
+#include "core/memory/reclaim.h"
+#include "core/streams/lend.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

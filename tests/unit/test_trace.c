@@ -2,8 +2,8 @@
 #include "check.h"
 #include "support.h"
 
+#include "core/memory/reclaim.h"
 #include "core/memory/track.h"
-#include "core/tasks/reclaim.h"
 #include "core/trace/trace.h"
 
 #include <stdlib.h>

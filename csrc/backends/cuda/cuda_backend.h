@@ -4,7 +4,7 @@
 
 #include "core/base/freelist.h"
 #include "core/device/backend.h"
-#include "core/tasks/stream.h"
+#include "core/tasks/queue.h"
 
 #include "core/program/launch.h"
 #include "core/tasks/deferral.h"

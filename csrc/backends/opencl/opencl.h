@@ -3,7 +3,7 @@
 #define USM_OPENCL_OPENCL_H
 
 #include "core/device/backend.h"
-#include "core/tasks/stream.h"
+#include "core/tasks/queue.h"
 
 #include "core/program/launch.h"
 #include "core/tasks/deferral.h"

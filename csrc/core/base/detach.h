@@ -8,10 +8,16 @@
 #include <stdbool.h>
 
 /*
- * All set once, before other threads are here; what the first returns is for the second. `poll` is a
- * usm_wait_poll whose argument points to that.
+ * What a blocked thread does every 20 ms without any lock: true ends the wait with USM_INTERRUPTED. NULL:
+ * never.
  */
-void usm_detach_set(void *(*detach)(void), void (*attach)(void *held), bool (*poll)(void *held));
+typedef bool (*usm_wait_poll)(void *argument);
+
+/*
+ * All set once, before other threads are here; what the first returns is for the second. The argument
+ * of `poll` points to that.
+ */
+void usm_detach_set(void *(*detach)(void), void (*attach)(void *held), usm_wait_poll poll);
 
 /* Around a long call, with no lock of the core held: usm_attach(held) on the same thread ends it. */
 void *usm_detach(void);

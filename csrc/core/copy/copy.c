@@ -2,6 +2,7 @@
 
 #include "core/builtin/kernel_command.h"
 #include "core/device/backend.h"
+#include "core/tasks/wait.h"
 #include "route.h"
 
 #include <string.h>

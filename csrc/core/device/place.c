@@ -64,6 +64,15 @@ bool usm_places_are_at_work(usm_context *context)
     return are;
 }
 
+usm_status usm_places_wait(usm_context *context, usm_wait_poll poll, void *argument, usm_error *error)
+{
+    usm_status status = USM_OK;
+    for (const usm_place_part *const *part = all_parts; *part != NULL && status == USM_OK; part++) {
+        status = (*part)->finish_work != NULL ? (*part)->finish_work(context, poll, argument, error) : USM_OK;
+    }
+    return status;
+}
+
 void usm_places_trim(usm_context *context)
 {
     usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);

@@ -6,6 +6,7 @@
 #ifndef USM_CORE_PLACE_H
 #define USM_CORE_PLACE_H
 
+#include "core/base/detach.h"
 #include "core/base/error.h"
 #include "device.h"
 
@@ -56,6 +57,9 @@ typedef struct usm_place_part {
     void (*unlist)(usm_place *place);
     /* The context goes, or `create` of a part failed. */
     void (*destroy)(usm_place *place);
+    /* usm_places_wait */
+    usm_status (*finish_work)(struct usm_context *context, usm_wait_poll poll, void *argument,
+                              usm_error *error);
     /* Whether the driver has work on the device, which it may wait for where it is given something back. */
     bool (*is_at_work)(usm_place *place);
 } usm_place_part;
@@ -72,6 +76,12 @@ usm_status usm_context_place(struct usm_context *context, usm_device *device, us
 
 /* Asks all parts. No lock. */
 bool usm_place_is_at_work(usm_place *place);
+
+/*
+ * Waits for what the driver has of the context's work, ten seconds at most, so that the memory it holds comes
+ * back. Work of the host is left alone. Fails with USM_INTERRUPTED alone. No lock, no GIL.
+ */
+usm_status usm_places_wait(struct usm_context *context, usm_wait_poll poll, void *argument, usm_error *error);
 
 /* For core/device/context.c: over all places of a context. */
 bool usm_places_are_at_work(struct usm_context *context);

@@ -4,7 +4,7 @@
 #include "core/base/live.h"
 #include "core/base/readable.h"
 #include "core/device/backend.h"
-#include "core/tasks/alloc_stream.h"
+#include "core/streams/lend.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define USM_CORE_ARROW_H
 
 #include "core/copy/copy.h"
-#include "core/tasks/alloc.h"
+#include "core/memory/alloc.h"
 #include "core/tasks/queue.h"
 
 /*

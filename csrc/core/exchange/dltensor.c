@@ -3,9 +3,9 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/device/rule.h"
-#include "core/tasks/alloc_stream.h"
-#include "core/tasks/reclaim.h"
-#include "core/tasks/stream.h"
+#include "core/memory/reclaim.h"
+#include "core/streams/lend.h"
+#include "core/streams/stream.h"
 #include "core/tasks/unretrieved.h"
 #include "core/trace/trace.h"
 

@@ -3,7 +3,7 @@
 #define USM_CORE_DLTENSOR_H
 
 #include "core/copy/copy.h"
-#include "core/tasks/alloc.h"
+#include "core/memory/alloc.h"
 
 #include <dlpack/dlpack.h>
 

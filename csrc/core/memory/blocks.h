@@ -7,9 +7,9 @@
 #ifndef USM_CORE_BLOCKS_H
 #define USM_CORE_BLOCKS_H
 
-#include "allocation.h"
+#include "alloc_record.h"
 
-/* For core/tasks: alloc->pointer and alloc->size do not change in between. No lock held. */
+/* alloc->pointer and alloc->size do not change in between. No lock held. */
 void usm_blocks_add(usm_alloc *alloc);
 void usm_blocks_remove(usm_alloc *alloc);
 

@@ -5,7 +5,7 @@
 #ifndef USM_CORE_CONNECTION_H
 #define USM_CORE_CONNECTION_H
 
-#include "allocation.h"
+#include "alloc_record.h"
 #include "core/device/backend.h"
 
 /*

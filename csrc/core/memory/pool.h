@@ -2,7 +2,7 @@
 #ifndef USM_CORE_POOL_H
 #define USM_CORE_POOL_H
 
-#include "allocation.h"
+#include "alloc_record.h"
 
 /*
  * Spare blocks of a pool never exceed this, but for small ones, which have room of their own: they are asked

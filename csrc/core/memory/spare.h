@@ -5,7 +5,7 @@
 #ifndef USM_CORE_SPARE_H
 #define USM_CORE_SPARE_H
 
-#include "allocation.h"
+#include "alloc_record.h"
 
 /* NULL when the thread has none. Its fields are stale. */
 usm_alloc *usm_spare_pop(void);

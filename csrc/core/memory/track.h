@@ -2,7 +2,7 @@
 #ifndef USM_CORE_TRACK_H
 #define USM_CORE_TRACK_H
 
-#include "allocation.h"
+#include "alloc_record.h"
 #include "core/base/sync.h"
 
 extern _Atomic bool usm_track_on;
@@ -21,7 +21,7 @@ void usm_track_set(bool on);
  */
 void usm_track_set_place(char *(*place)(void));
 
-/* For core/tasks/alloc.c. Where memory runs out, the allocation is not remembered. No lock. */
+/* For alloc.c. Where memory runs out, the allocation is not remembered. No lock. */
 void usm_track_begin(usm_alloc *alloc);
 void usm_track_end(usm_alloc *alloc);
 

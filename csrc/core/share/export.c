@@ -2,6 +2,7 @@
 
 #include "core/device/rule.h"
 #include "core/tasks/hazard.h"
+#include "core/tasks/wait.h"
 #include "memfd.h"
 #include "share.h"
 

@@ -2,7 +2,7 @@
 #ifndef USM_CORE_EXPORT_H
 #define USM_CORE_EXPORT_H
 
-#include "core/memory/allocation.h"
+#include "core/memory/alloc_record.h"
 #include "core/tasks/event.h"
 #include "handle.h"
 

@@ -2,7 +2,7 @@
 #ifndef USM_CORE_OPENING_H
 #define USM_CORE_OPENING_H
 
-#include "core/memory/allocation.h"
+#include "core/memory/alloc_record.h"
 #include "handle.h"
 
 /* The block of a handle if this process has it, a new count; else NULL. Any thread, no lock. */

@@ -5,8 +5,8 @@
 #include "core/device/rule.h"
 #include "core/memory/blocks.h"
 #include "core/memory/pool.h"
+#include "core/memory/reclaim.h"
 #include "core/memory/usage.h"
-#include "core/tasks/reclaim.h"
 #include "memfd.h"
 
 #include <errno.h>

@@ -26,16 +26,12 @@ const usm_observer *usm_task_observer;
 void usm_event_set_current(usm_event *event)
 {
     current = event;
+    usm_alloc_inside = event == NULL ? 0 : event->order;
 }
 
 usm_event *usm_event_current(void)
 {
     return current;
-}
-
-uint64_t usm_event_current_order(void)
-{
-    return current == NULL ? 0 : current->order;
 }
 
 /*

@@ -6,8 +6,11 @@
 #define USM_CORE_EVENT_H
 
 #include "command.h"
+#include "core/base/detach.h"
 #include "core/base/error.h"
 #include "core/base/refcount.h"
+#include "core/layout/view.h"
+#include "core/memory/alloc.h"
 #include "core/program/launch.h"
 #include "task_state.h"
 #include "worker.h"
@@ -16,7 +19,6 @@
 #include <stdint.h>
 
 struct usm_queue;
-struct usm_alloc;
 
 /* What users see of it. Ordered: a later state is never left for an earlier one. */
 typedef enum usm_event_state {
@@ -30,9 +32,24 @@ typedef enum usm_event_state {
 typedef enum usm_access_mode { USM_READ = 1, USM_WRITE = 2, USM_READ_WRITE = 3 } usm_access_mode;
 
 typedef struct usm_access {
-    struct usm_alloc *alloc;
+    usm_alloc *alloc;
     usm_access_mode mode;
 } usm_access;
+
+/*
+ * The access of a task that writes n bytes of the memory. The rest keeps what a failed task left there, so
+ * that a write to a part does not end the failure: it is refused, as a read is.
+ */
+static inline usm_access usm_write(usm_alloc *alloc, size_t nbytes)
+{
+    size_t all = atomic_load_explicit(&alloc->nbytes, memory_order_relaxed); /* 0: of others */
+    return (usm_access){alloc, nbytes < (all != 0 ? all : alloc->size) ? USM_READ_WRITE : USM_WRITE};
+}
+
+static inline usm_access usm_write_view(const usm_view *view)
+{
+    return usm_write(view->alloc, (size_t)usm_dtype_nbytes(view->dtype, usm_view_size(view)));
+}
 
 /* An event that another waits for. `data`: its failure is inherited; else it is order alone. */
 typedef struct usm_wait {
@@ -196,8 +213,6 @@ void usm_events_free(struct usm_queue *queue);
 /* Held by the backend while it runs the task on this thread; NULL elsewhere. See usm_event_wait. */
 void usm_event_set_current(usm_event *event);
 usm_event *usm_event_current(void);
-/* The order of the host task that this thread runs; 0: none. */
-uint64_t usm_event_current_order(void);
 
 /*
  * Waits for the event's links without a thread. True when all have ended already: the caller goes on by
@@ -234,12 +249,6 @@ void usm_event_drop_links(usm_event *event);
  * leaf stripe.
  */
 bool usm_event_notify(usm_event *event, usm_waiter *waiter);
-
-/*
- * What a blocked thread does every 20 ms without any lock: true ends the wait with USM_INTERRUPTED. NULL:
- * never.
- */
-typedef bool (*usm_wait_poll)(void *argument);
 
 /*
  * Blocks until the event has ended or the deadline (usm_clock_ns; INT64_MAX: none) has passed. No lock, no

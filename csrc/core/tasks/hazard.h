@@ -5,7 +5,7 @@
 #ifndef USM_CORE_HAZARD_H
 #define USM_CORE_HAZARD_H
 
-#include "alloc.h"
+#include "event.h"
 
 /* A growing list of dependencies; each entry has a count of its event. Small ones need no memory. */
 #define USM_INLINE_WAITS 16

@@ -394,32 +394,6 @@ usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argum
     return status;
 }
 
-usm_status usm_queues_finish_in_driver(usm_context *context, usm_wait_poll poll, void *argument,
-                                       usm_error *error)
-{
-    enum { SECONDS = 10 };
-    int64_t deadline_ns = usm_clock_ns() + SECONDS * INT64_C(1000000000);
-    usm_status status = USM_OK;
-    if (context->backend->event_poll == NULL) {
-        return USM_OK;
-    }
-    for (usm_queue *queue = next_queue(NULL); queue != NULL; queue = next_queue(queue)) {
-        usm_wait *waits = NULL;
-        size_t count = 0;
-        if (queue->context == context && snapshot(queue, &waits, &count, NULL) != USM_OK) {
-            count = 0;
-        }
-        for (size_t i = 0; i < count; i++) {
-            if (status != USM_INTERRUPTED && usm_event_in_driver(waits[i].event)) {
-                status = usm_event_wait_end(waits[i].event, deadline_ns, poll, argument, NULL);
-            }
-            usm_event_release(waits[i].event);
-        }
-        free(waits);
-    }
-    return status == USM_INTERRUPTED ? usm_error_set(error, status, "interrupted") : USM_OK;
-}
-
 static void never_run(usm_event *event)
 {
     (void)event;
@@ -570,4 +544,30 @@ static bool is_at_work(usm_place *place)
             !facts.idle);
 }
 
-const usm_place_part usm_queue_part = {.unlist = unlist_cached, .is_at_work = is_at_work};
+static usm_status wait_in_driver(usm_context *context, usm_wait_poll poll, void *argument, usm_error *error)
+{
+    enum { SECONDS = 10 };
+    int64_t deadline_ns = usm_clock_ns() + SECONDS * INT64_C(1000000000);
+    usm_status status = USM_OK;
+    if (context->backend->event_poll == NULL) {
+        return USM_OK;
+    }
+    for (usm_queue *queue = next_queue(NULL); queue != NULL; queue = next_queue(queue)) {
+        usm_wait *waits = NULL;
+        size_t count = 0;
+        if (queue->context == context && snapshot(queue, &waits, &count, NULL) != USM_OK) {
+            count = 0;
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (status != USM_INTERRUPTED && usm_event_in_driver(waits[i].event)) {
+                status = usm_event_wait_end(waits[i].event, deadline_ns, poll, argument, NULL);
+            }
+            usm_event_release(waits[i].event);
+        }
+        free(waits);
+    }
+    return status == USM_INTERRUPTED ? usm_error_set(error, status, "interrupted") : USM_OK;
+}
+
+const usm_place_part usm_queue_part = {
+    .unlist = unlist_cached, .finish_work = wait_in_driver, .is_at_work = is_at_work};

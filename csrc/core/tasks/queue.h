@@ -2,12 +2,12 @@
 #ifndef USM_CORE_QUEUE_H
 #define USM_CORE_QUEUE_H
 
-#include "alloc.h"
 #include "command.h"
 #include "core/base/freelist.h"
 #include "core/base/sync.h"
 #include "core/device/context.h"
 #include "core/device/properties.h"
+#include "core/memory/alloc.h"
 #include "event.h"
 #include "unretrieved.h"
 
@@ -101,7 +101,7 @@ typedef struct usm_submission {
     size_t n_waits;
     /* Taken over when the submission succeeds; stays the caller's when it fails. */
     usm_keep *keeps;
-    /* The task itself is what brings imported memory into order (usm_alloc_stream_join). */
+    /* The task itself is what brings imported memory into order (usm_alloc_order). */
     bool orders;
     bool fresh; /* accesses[0] writes to memory that nobody else has: it is locked only where others will */
     /*
@@ -173,12 +173,6 @@ size_t usm_queues_pending(usm_device **oldest);
  */
 void usm_queues_report(const usm_deferred_list *home);
 
-/*
- * Waits for what the driver has of the context's work, ten seconds at most, so that the memory it holds comes
- * back. Work of the host is left alone. Fails with USM_INTERRUPTED alone. No lock, no GIL.
- */
-usm_status usm_queues_finish_in_driver(usm_context *context, usm_wait_poll poll, void *argument,
-                                       usm_error *error);
 /* For core/tasks/fork.c only. The first: registry lock held. The second: in the child, with no lock held. */
 void usm_queues_fork(usm_fork_phase phase);
 void usm_queues_after_fork(void);

@@ -14,7 +14,7 @@
 #include "stream.h"
 
 #include "core/memory/connection.h"
-#include "core/tasks/alloc_stream.h"
+#include "core/streams/lend.h"
 
 typedef enum phase { FRESH, ENTERED, EXITED } phase;
 

@@ -10,7 +10,7 @@
 #include "stream.h"
 
 #include "core/device/registry.h"
-#include "core/tasks/alloc_stream.h"
+#include "core/streams/lend.h"
 
 #define CUDA "__cuda_array_interface__"
 

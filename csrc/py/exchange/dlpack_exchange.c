@@ -12,7 +12,7 @@
 #include "stream.h"
 
 #include "core/device/registry.h"
-#include "core/tasks/alloc_stream.h"
+#include "core/streams/lend.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "py/wait.h"
 #include "stream.h"
 
-#include "core/tasks/alloc_stream.h"
+#include "core/streams/lend.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "py/wait.h"
 
 #include "core/device/registry.h"
-#include "core/tasks/alloc_stream.h"
+#include "core/streams/lend.h"
 
 #include <string.h>
 

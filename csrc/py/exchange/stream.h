@@ -7,7 +7,7 @@
 #include "core/device/registry.h"
 #include "core/exchange/native.h"
 
-/* A stream= argument: a Queue, or a driver's stream in DLPack's numbers (core/tasks/stream.h). */
+/* A stream= argument: a Queue, or a driver's stream in DLPack's numbers (core/streams/stream.h). */
 typedef struct usmpy_stream {
     usm_queue *queue; /* borrowed; NULL for a driver's stream */
     void *handle;
@@ -38,7 +38,7 @@ usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, 
 usm_device *usmpy_device_of_handle(usmpy_state *state, const usm_backend *backend, void *handle);
 
 /*
- * The queue that represents the stream (core/tasks/stream.h); for a Queue, that queue. New count; NULL with
+ * The queue that represents the stream (core/streams/stream.h); for a Queue, that queue. New count; NULL with
  * an exception.
  */
 USM_GIVES usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,

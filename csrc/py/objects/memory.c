@@ -8,9 +8,9 @@
 #include "py/lock.h"
 
 #include "core/memory/pool.h"
+#include "core/memory/reclaim.h"
 #include "core/memory/track.h"
 #include "core/share/share.h"
-#include "core/tasks/reclaim.h"
 
 #include <frameobject.h> /* of Python: before 3.11, Python.h does not declare PyFrame_GetBack */
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #ifndef USM_CORE_RECLAIM_H
 #define USM_CORE_RECLAIM_H
 
-#include "core/memory/pool.h"
-#include "event.h"
+#include "core/base/detach.h"
+#include "pool.h"
 
 /* The pool keeps the block, which nobody uses. False: there is no room. Any thread, no lock. */
 bool usm_reclaim_to_pool(usm_alloc *alloc);

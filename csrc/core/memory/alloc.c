@@ -1,20 +1,20 @@
 #include "alloc.h"
 
-#include "alloc_stream.h"
+#include "blocks.h"
 #include "core/base/detach.h"
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/base/sync.h"
 #include "core/device/rule.h"
-#include "core/memory/blocks.h"
-#include "core/memory/pool.h"
-#include "core/memory/spare.h"
-#include "core/memory/track.h"
-#include "core/memory/usage.h"
-#include "hazard.h"
+#include "pool.h"
 #include "reclaim.h"
+#include "spare.h"
+#include "track.h"
+#include "usage.h"
 
 #include <stddef.h>
+
+_Thread_local uint64_t usm_alloc_inside;
 
 /* malloc, since calloc takes glibc's slow path: every field is set here or by begin() and its callers. */
 static inline __attribute__((always_inline)) usm_alloc *alloc_new(void)
@@ -48,7 +48,7 @@ static inline __attribute__((always_inline)) void begin(usm_alloc *alloc, usm_pl
     alloc->place = place;
     alloc->context = usm_context_retain(place->context);
     alloc->number = 0;
-    alloc->inside = usm_event_current_order();
+    alloc->inside = usm_alloc_inside;
     alloc->tracked = NULL;
     usm_live_add(USM_LIVE_ALLOC, 1);
     if (USM_UNLIKELY(usm_track_is_on())) {
@@ -215,7 +215,7 @@ static bool defer_until_stream_ends(usm_alloc *alloc)
         return false;
     }
     usm_refcount_init(&alloc->refs, 1);
-    return usm_alloc_stream_hold(alloc, false) &&
+    return alloc->lender->hold(alloc, false) &&
            !usm_refcount_down(&alloc->refs); /* it may have ended meanwhile */
 }
 
@@ -271,8 +271,10 @@ void usm_alloc_destroy(usm_alloc *alloc)
     if (USM_UNLIKELY(alloc->tracked != NULL)) {
         usm_track_end(alloc);
     }
-    if (USM_UNLIKELY(atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) != NULL)) {
-        usm_hazard_spoil(alloc, NULL);
+    usm_failure *failure = atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed);
+    if (USM_UNLIKELY(failure != NULL)) {
+        atomic_store_explicit(&alloc->hazards.failure, NULL, memory_order_relaxed);
+        usm_failure_release(failure);
     }
     uint8_t flags = atomic_load_explicit(&alloc->flags, memory_order_relaxed);
     if ((flags & (USM_ALLOC_FOREIGN | USM_ALLOC_SHARED)) != 0) {
@@ -315,91 +317,4 @@ void usm_alloc_release_deferred(usm_alloc *alloc)
         return;
     }
     defer_end(alloc);
-}
-
-void usm_alloc_set_loaned(usm_alloc *alloc, bool loaned)
-{
-    if (USM_LIKELY(usm_event_current() == NULL)) {
-        return;
-    }
-    if (loaned) {
-        atomic_fetch_or_explicit(&alloc->flags, USM_ALLOC_LOANED, memory_order_relaxed);
-    } else {
-        atomic_fetch_and_explicit(&alloc->flags, (uint8_t)~USM_ALLOC_LOANED, memory_order_relaxed);
-    }
-}
-
-/*
- * Whether this is a task of a borrow whose end is recorded but ordered after the task: it was submitted in
- * time, and may still use the memory.
- */
-static bool is_before_the_end(usm_alloc *alloc)
-{
-    uint64_t stripe = usm_alloc_stripe(alloc);
-    usm_hazard_lock(stripe);
-    usm_event *end = alloc->hazards.writer;
-    if (end != NULL) {
-        usm_event_retain(end);
-    }
-    usm_hazard_unlock(stripe);
-    if (end == NULL) {
-        return false;
-    }
-    bool before = usm_event_needs_current(end);
-    usm_event_release(end);
-    return before;
-}
-
-usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers, int64_t deadline_ns,
-                          usm_wait_poll poll, void *argument, usm_error *error)
-{
-    uint64_t stripe = usm_alloc_stripe(alloc);
-    usm_wait_list waits;
-    if (USM_UNLIKELY((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0) &&
-        is_before_the_end(alloc)) {
-        return USM_OK;
-    }
-    usm_status status = usm_alloc_order(alloc, NULL, error);
-    if (status != USM_OK) {
-        return status;
-    }
-    status = usm_hazard_look(alloc, mode, &waits, error);
-    bool loaned = usm_alloc_is_loaned(alloc);
-    bool is_of_this_task = alloc->inside != 0 && alloc->inside == usm_event_current_order();
-    for (size_t i = 0; i < waits.n && status == USM_OK; i++) {
-        usm_event *event = waits.items[i].event;
-        /* Memory that is older than this task has a content now; what the task made itself has none yet. */
-        if (loaned || is_of_this_task || !usm_event_needs_current(event)) {
-            status = usm_event_wait_end(event, deadline_ns, poll, argument, error);
-        }
-    }
-    usm_wait_list_clear(&waits);
-    if (status != USM_OK || (mode & USM_READ) == 0) {
-        return status;
-    }
-    usm_hazard_lock(stripe);
-    usm_failure *cause = usm_hazard_failure(alloc);
-    if (cause != NULL) {
-        status = usm_error_failed(error, cause);
-        if (delivers) {
-            usm_failure_deliver(cause);
-        }
-    }
-    if (alloc->hazards.writer == NULL && (cause == NULL || delivers)) {
-        usm_hazard_spoil(alloc, NULL); /* the failure was delivered, now or before */
-    }
-    usm_hazard_unlock(stripe);
-    return status;
-}
-
-bool usm_alloc_has_failed(usm_alloc *alloc)
-{
-    if (atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) == NULL) {
-        return false;
-    }
-    uint64_t stripe = usm_alloc_stripe(alloc);
-    usm_hazard_lock(stripe);
-    bool failed = usm_hazard_failure(alloc) != NULL;
-    usm_hazard_unlock(stripe);
-    return failed;
 }

@@ -1,9 +1,9 @@
 /*
- * Allocation records: one block of unified shared memory, owned or imported. The record is memory's; the
- * tasks that it names, and every step of its life, belong to core/tasks/alloc.h.
+ * The record of an allocation: one block of unified shared memory, owned or imported (alloc.h), the tasks on
+ * it that have not ended (core/tasks/hazard.h), and the stream that others work on it in (core/streams).
  */
-#ifndef USM_CORE_ALLOCATION_H
-#define USM_CORE_ALLOCATION_H
+#ifndef USM_CORE_ALLOC_RECORD_H
+#define USM_CORE_ALLOC_RECORD_H
 
 #include "core/base/deferred.h"
 #include "core/base/reclaimer.h"
@@ -12,6 +12,28 @@
 #include "core/device/context.h"
 
 struct usm_event;
+struct usm_queue;
+struct usm_alloc;
+
+/*
+ * What others ask of memory that is lent, by whoever lent it: the first use here, and the end, must not meet
+ * the work of others. Any thread, no lock.
+ */
+typedef struct usm_lender {
+    /* usm_alloc_order */
+    usm_status (*join)(struct usm_alloc *alloc, struct usm_queue *queue, usm_error *error);
+    /*
+     * The last count is gone, and the caller has it again: makes the work in the stream a task, which then
+     * has a count. `alive`: the stream is known to live, else only one that always does is asked. False:
+     * nothing was pending, or no task can stand for it, and the memory is still lent. Never waits.
+     */
+    bool (*hold)(struct usm_alloc *alloc, bool alive);
+    /*
+     * True if no work of others is left, as far as the stream can be asked. With `waits`, waits for all that
+     * the device got before since_ns, without the GIL, and reports a failure: the memory is then still lent.
+     */
+    bool (*end)(struct usm_alloc *alloc, int64_t since_ns, bool waits);
+} usm_lender;
 
 /*
  * Work on the block that has not ended (hazard stripe of the allocation). A task that reads waits for
@@ -63,6 +85,7 @@ typedef struct usm_alloc {
      */
     void *stream;
     struct usm_device *stream_device;
+    const usm_lender *lender;
     /*
      * 0: the stream lives, and can be asked. Else its number (stream_id in backend.h): it may have been
      * destroyed.

@@ -1,21 +1,12 @@
-#include "alloc_stream.h"
+#include "lend.h"
 
 #include "core/base/detach.h"
 #include "core/base/sync.h"
 #include "core/device/rule.h"
-#include "hazard.h"
+#include "core/tasks/hazard.h"
+#include "core/tasks/unretrieved.h"
+#include "core/tasks/wait.h"
 #include "stream.h"
-#include "unretrieved.h"
-
-void usm_alloc_stream_attach(usm_alloc *alloc, usm_device *device, void *stream)
-{
-    alloc->stream_device = device;
-    alloc->stream = stream;
-    alloc->stream_id = 0;
-    /* Not 0: a check without a lock must not find the memory idle. */
-    atomic_store_explicit(&alloc->hazards.pending, 1, memory_order_relaxed);
-    atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN | USM_ALLOC_UNORDERED, memory_order_release);
-}
 
 static bool is_unordered(usm_alloc *alloc)
 {
@@ -95,19 +86,6 @@ static usm_status synchronize(usm_device *device, int64_t since_ns, usm_error *e
     return status;
 }
 
-usm_status usm_alloc_finish_lent(usm_alloc *alloc, int64_t since_ns, usm_error *error)
-{
-    lend lend;
-    if (!look(alloc, &lend)) {
-        return USM_OK;
-    }
-    usm_status status = synchronize(lend.device, since_ns, error);
-    if (status == USM_OK) {
-        clear_unordered(alloc, &lend);
-    }
-    return status;
-}
-
 /*
  * Whether the lend is to this stream, which lives: no other one has got its handle since. One that is being
  * captured cannot be asked.
@@ -158,7 +136,7 @@ static usm_status join(usm_alloc *alloc, const lend *lend, usm_error *error)
     return status;
 }
 
-usm_status usm_alloc_stream_join(usm_alloc *alloc, usm_queue *queue, usm_error *error)
+static usm_status join_stream(usm_alloc *alloc, usm_queue *queue, usm_error *error)
 {
     lend lend;
     if (!look(alloc, &lend)) {
@@ -169,7 +147,7 @@ usm_status usm_alloc_stream_join(usm_alloc *alloc, usm_queue *queue, usm_error *
                : join(alloc, &lend, error);
 }
 
-bool usm_alloc_stream_hold(usm_alloc *alloc, bool alive)
+static bool hold(usm_alloc *alloc, bool alive)
 {
     lend lend;
     usm_error error;
@@ -183,11 +161,52 @@ bool usm_alloc_stream_hold(usm_alloc *alloc, bool alive)
     return status == USM_OK && usm_alloc_is_busy(alloc);
 }
 
+/* The stream can be asked, and is idle: it needs no order. */
+static void settle(usm_alloc *alloc)
+{
+    usm_stream_facts facts;
+    lend lend;
+    if (look(alloc, &lend) && lend.id == 0 && !usm_is_forked(lend.device->backend) &&
+        USM_CALL(lend.device->backend->native, stream_inspect)(lend.device, lend.stream, &facts, NULL) ==
+            USM_OK &&
+        facts.idle && !facts.capturing) {
+        clear_unordered(alloc, &lend);
+    }
+}
+
+static bool end(usm_alloc *alloc, int64_t since_ns, bool waits)
+{
+    lend lend;
+    usm_error error;
+    settle(alloc);
+    if (!look(alloc, &lend)) {
+        return true;
+    }
+    usm_status status = waits ? synchronize(lend.device, since_ns, &error) : USM_LATER;
+    if (status == USM_OK) {
+        clear_unordered(alloc, &lend);
+    } else if (waits) {
+        usm_unretrieved_report_once(&error);
+    }
+    return status == USM_OK;
+}
+
+static const usm_lender lender = {.join = join_stream, .hold = hold, .end = end};
+
+void usm_alloc_stream_attach(usm_alloc *alloc, usm_device *device, void *stream)
+{
+    alloc->stream_device = device;
+    alloc->stream = stream;
+    alloc->stream_id = 0;
+    alloc->lender = &lender;
+    /* Not 0: a check without a lock must not find the memory idle. */
+    atomic_store_explicit(&alloc->hazards.pending, 1, memory_order_relaxed);
+    atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN | USM_ALLOC_UNORDERED, memory_order_release);
+}
+
 void usm_alloc_settle(usm_alloc *alloc)
 {
     usm_wait_list waits;
-    usm_stream_facts facts;
-    lend lend;
     if (!usm_alloc_is_busy(alloc)) {
         return;
     }
@@ -197,12 +216,7 @@ void usm_alloc_settle(usm_alloc *alloc)
         }
     }
     usm_wait_list_clear(&waits);
-    if (look(alloc, &lend) && lend.id == 0 && !usm_is_forked(lend.device->backend) &&
-        USM_CALL(lend.device->backend->native, stream_inspect)(lend.device, lend.stream, &facts, NULL) ==
-            USM_OK &&
-        facts.idle && !facts.capturing) {
-        clear_unordered(alloc, &lend);
-    }
+    settle(alloc);
 }
 
 usm_status usm_alloc_stream_signal(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
@@ -245,6 +259,7 @@ static bool lend_to(usm_alloc *alloc, const lend *new, bool all, lend *earlier)
     if (!other || all) {
         alloc->stream_device = new->device;
         alloc->stream = new->stream;
+        alloc->lender = &lender;
         alloc->stream_id = other ? USM_STREAM_NO_ID : new->id;
         alloc->lends++;
         atomic_fetch_or_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_release);

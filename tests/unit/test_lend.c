@@ -8,9 +8,9 @@
 #include "core/device/rule.h"
 #include "core/memory/blocks.h"
 #include "core/memory/pool.h"
+#include "core/memory/reclaim.h"
 #include "core/share/share.h"
-#include "core/tasks/alloc_stream.h"
-#include "core/tasks/reclaim.h"
+#include "core/streams/lend.h"
 #include "core/tasks/unretrieved.h"
 #include "support.h"
 

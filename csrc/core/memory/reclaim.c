@@ -1,12 +1,10 @@
 #include "reclaim.h"
 
-#include "alloc_stream.h"
+#include "alloc.h"
+#include "blocks.h"
 #include "core/base/live.h"
 #include "core/device/rule.h"
-#include "core/memory/blocks.h"
-#include "core/memory/usage.h"
-#include "queue.h"
-#include "unretrieved.h"
+#include "usage.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -58,17 +56,6 @@ static bool is_lent(usm_alloc *alloc)
 /* Memory that waits here, and was lent to a stream that may be gone. */
 static _Atomic size_t n_lent;
 
-/* As usm_alloc_finish_lent; a failure is reported. False: the memory is still lent. */
-static bool finish_lent(usm_alloc *alloc, int64_t since_ns)
-{
-    usm_error error;
-    usm_status status = usm_alloc_finish_lent(alloc, since_ns, &error);
-    if (status != USM_OK) {
-        usm_unretrieved_report_once(&error);
-    }
-    return status == USM_OK;
-}
-
 /*
  * Whether no work of others is left on the memory. Asks the stream that it was lent to. Waits for the device
  * only with `waits`, or late: that keeps the submissions of other threads out, and the device may have work
@@ -77,12 +64,11 @@ static bool finish_lent(usm_alloc *alloc, int64_t since_ns)
 static bool has_ended(usm_alloc *alloc, bool waits)
 {
     int64_t since_ns = alloc->link.reclaimable.since_ns;
-    usm_alloc_settle(alloc);
     if (!is_lent(alloc)) {
         return true;
     }
     bool late = usm_clock_ns() - since_ns >= STREAM_NS && !usm_place_is_at_work(alloc->place);
-    bool ended = (waits || late) && finish_lent(alloc, since_ns);
+    bool ended = alloc->lender->end(alloc, since_ns, waits || late);
     if (late && !ended) {
         alloc->link.reclaimable.since_ns = usm_clock_ns(); /* the next try is as late */
     }
@@ -194,7 +180,7 @@ void usm_reclaim_stream_lives(usm_device *device, void *stream, uint64_t id)
             usm_pool_begin_use(alloc->place->pools[alloc->kind], alloc->size);
         }
         usm_refcount_init(&alloc->refs, 1);
-        (void)usm_alloc_stream_hold(alloc, true);
+        (void)alloc->lender->hold(alloc, true);
         usm_alloc_release(alloc);
     }
 }
@@ -259,8 +245,7 @@ size_t usm_reclaim_pool(usm_pool *pool)
     int64_t now_ns = usm_clock_ns();
     for (usm_alloc *list = usm_pool_take_all(pool), *next; list != NULL; list = next) {
         next = list->link.next_free;
-        usm_alloc_settle(list);
-        if (finish_lent(list, now_ns)) {
+        if (!is_lent(list) || list->lender->end(list, now_ns, true)) {
             freed += list->size;
             free_block(list);
         } else if (usm_refcount_up_unless_zero(&list->context->refs)) {
@@ -287,7 +272,7 @@ size_t usm_reclaim_place(usm_place *place)
 
 usm_status usm_reclaim(usm_context *context, usm_wait_poll poll, void *argument, usm_error *error)
 {
-    usm_status status = usm_queues_finish_in_driver(context, poll, argument, error);
+    usm_status status = usm_places_wait(context, poll, argument, error);
     usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
     for (; place != NULL; place = place->next) {
         usm_reclaim_place(place);

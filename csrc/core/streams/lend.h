@@ -3,10 +3,10 @@
  * and memory that was lent to one. The first use here orders the queue after the stream (usm_alloc_order,
  * alloc.h).
  */
-#ifndef USM_CORE_ALLOC_STREAM_H
-#define USM_CORE_ALLOC_STREAM_H
+#ifndef USM_CORE_LEND_H
+#define USM_CORE_LEND_H
 
-#include "alloc.h"
+#include "core/tasks/event.h"
 
 /*
  * The producer of this imported memory may have work on it pending in the stream (1 and 2 as in DLPack).
@@ -27,19 +27,6 @@ usm_status usm_alloc_lend(usm_alloc *alloc, usm_device *device, void *stream, us
  * USM_STREAM_NO_ID. Cannot fail, never waits. No lock.
  */
 void usm_alloc_lend_ended(usm_alloc *alloc, usm_device *device, void *stream, uint64_t id);
-/*
- * The last count is gone, and the caller has it again: makes the work in the stream that the memory was lent
- * to a task, which then has a count. `alive`: the stream is known to live, else only one that always does is
- * asked. False: nothing was pending, or no task can stand for it, and the memory is still lent. Never waits.
- * No lock.
- */
-bool usm_alloc_stream_hold(usm_alloc *alloc, bool alive);
-/*
- * Waits for the device if the memory is lent: for all work that the driver got before `since_ns`. On failure,
- * without memory, it is still lent. No lock; releases the GIL.
- */
-usm_status usm_alloc_finish_lent(usm_alloc *alloc, int64_t since_ns, usm_error *error);
-
 /*
  * Retires the tasks on the memory that the driver has completed, so that usm_alloc_is_busy is exact. No lock.
  */
