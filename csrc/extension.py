@@ -201,7 +201,7 @@ RARE = {
     "core/builtin": "archive builtin_source",
     "core/program": "program signature spirv spirv_kernel",
     "core": "start",
-    "core/tasks": "adopt fork unretrieved",
+    "core/tasks": "fork unretrieved",
     "core/copy": "route_text",
     "core/exchange": "arrow native",
     "core/ops": "indices mask matmul scan sequence sort tile triangle",

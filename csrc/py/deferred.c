@@ -10,7 +10,7 @@
 #include "core/base/heap.h"
 #include "core/base/reclaimer.h"
 #include "core/base/sync.h"
-#include "core/tasks/queue.h"
+#include "core/tasks/pending.h"
 
 #include <pthread.h>
 #include <stddef.h>

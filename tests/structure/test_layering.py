@@ -28,12 +28,12 @@ SEEN_BY_BACKENDS = {
         "runtime_history.h": "kernels that were short before",
         "thread.h": "threads on some of the processors",
         "worker.h": "threads, and what runs tasks on them",
-        "queue.h": "queues, events and commands",
+        "event.h": "queues, events and commands",
         "strided.h": "plans of strided copies that are enqueued later",
     },
     "opencl": {
         "backend.h": "the seam",
-        "deferral.h": "links as a driver sees them, and commands that outlive their submission",
+        "link.h": "links as a driver sees them",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader and the drivers",
@@ -42,27 +42,27 @@ SEEN_BY_BACKENDS = {
         "runtime_history.h": "kernels that were short before",
         "signature.h": "names of types, as drivers tell them",
         "spirv.h": "what kernels of a module take",
-        "queue.h": "queues, events and commands",
+        "event.h": "queues, events and commands",
         "thread.h": "threads of the driver, which may have pinned them",
         "unretrieved.h": "reports what the driver does not take back",
     },
     "cuda": {
         "backend.h": "the seam",
-        "completion.h": "the watching thread: runs what the driver may not be called for",
-        "deferral.h": "links as a driver sees them, and commands that outlive their submission",
+        "watch.h": "the watching thread: runs what the driver may not be called for",
+        "link.h": "links as a driver sees them",
         "freelist.h": "memory that waits for its next use",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the driver and the compiler",
         "registry.h": "the devices that it found at its start",
         "signature.h": "the words of parameters",
-        "queue.h": "queues, events and commands",
+        "event.h": "queues, events and commands",
         "unretrieved.h": "reports what the driver does not take back",
     },
     "level_zero": {
         "backend.h": "the seam",
-        "completion.h": "the watching thread: stops before the driver closes its contexts",
-        "deferral.h": "links as a driver sees them, and commands that outlive their submission",
+        "watch.h": "the watching thread: stops before the driver closes its contexts",
+        "link.h": "links as a driver sees them",
         "freelist.h": "memory that waits for its next use",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels of users, their index space and arguments",
@@ -70,7 +70,7 @@ SEEN_BY_BACKENDS = {
         "spirv.h": "what kernels of a module take, and its specialization constants",
         "readable.h": "handles that come from Python as numbers",
         "registry.h": "the devices that it found at its start",
-        "queue.h": "queues, events and commands",
+        "event.h": "queues, events and commands",
         "unretrieved.h": "reports what the driver does not take back",
     },
     "minimal": {
@@ -83,7 +83,7 @@ SEEN_BY_BACKENDS = {
         "fault.h": "which call is to fail",
         "heap.h": "that allocation is one of them",
         "program.h": "programs and kernels, which it passes on",
-        "queue.h": "queues, events and commands",
+        "event.h": "queues, events and commands",
     },
 }
 # The loops of csrc/cpu see types of elements, threads and plain structs: no queue, no device, no driver.
@@ -620,7 +620,8 @@ STATE = {
     "core/tasks/deferral.c": {
         "ended": "of each thread: tasks that it has run, and that are still in their queue"
     },
-    "core/tasks/completion.c": {
+    "core/tasks/watch.c": {
+        "poll": "how a queue is polled, set at the start",
         "thread": "the watching thread: what wakes it, and the queues that it looks after",
         "pause_ns": "how long it sleeps between its looks",
     },
@@ -642,13 +643,15 @@ STATE = {
     "core/tasks/event.c": {
         "current": "the task that this thread runs",
         "usm_event_next": "order of submission, over all queues",
+    },
+    "core/tasks/submit.c": {
         "usm_trace_on": "whether anything is recorded",
         "usm_task_observer": "the hook by which traces see tasks, set by the first trace",
-        "walks": "number of a walk along links, so that each event is visited once",
     },
+    "core/tasks/wait.c": {"walks": "number of a walk along links, so that each event is visited once"},
     "core/start.c": {"once": "the start happens once"},
     "core/tasks/queue.c": {
-        "all_queues": "drained at exit, failed in a forked child",
+        "usm_all_queues": "drained at exit, failed in a forked child",
     },
     "core/memory/spare.c": {
         "spare": "spare records of this thread",

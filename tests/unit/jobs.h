@@ -19,7 +19,7 @@ typedef struct owner {
 /* A task, and what may happen in it. */
 typedef struct job {
     usm_work work;
-    usm_worker *worker; /* that runs it */
+    usm_worker *worker; /* that runs it, or NULL: its rests are not counted */
     gate *gate;         /* stops there */
     bool waits;         /* says that it waits at the gate */
     bool drops;         /* releases the worker */
@@ -28,9 +28,11 @@ typedef struct job {
 
 static _Atomic int n_begun, n_ran;
 
-static inline void count_rest(usm_worker *worker)
+static _Thread_local owner *of_thread; /* of the job that the thread ran last */
+
+static inline void count_rest(void)
 {
-    owner *of = (owner *)worker;
+    owner *of = of_thread;
     of->rested++;
     if (of->rest_ms != 0) {
         sleep_ms(of->rest_ms);
@@ -41,7 +43,7 @@ static inline usm_worker *new_worker(unsigned max_threads, void (*begin)(usm_wor
 {
     owner *owner = malloc(sizeof *owner);
     memset(owner, 0xff, sizeof *owner); /* the caller need not zero it */
-    usm_worker_init(&owner->worker, max_threads, begin, count_rest);
+    usm_worker_init(&owner->worker, max_threads, begin);
     owner->begun = owner->rested = owner->rest_ms = 0;
     return &owner->worker;
 }
@@ -57,6 +59,10 @@ static inline void run_job(usm_work *work)
     job *job = (struct job *)work; /* its first member */
     CHECK_EQ(job->order, 0);
     job->order = 1 + atomic_fetch_add(&n_begun, 1);
+    if (job->worker != NULL) {
+        of_thread = (owner *)job->worker;
+        usm_worker_when_idle(count_rest);
+    }
     if (job->waits) {
         usm_worker_block(true);
     }

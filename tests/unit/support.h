@@ -11,7 +11,7 @@
 #include "core/program/program.h"
 #include "core/start.h"
 #include "core/streams/stream.h"
-#include "core/tasks/queue.h"
+#include "core/tasks/submit.h"
 #include "core/tasks/wait.h"
 
 #include <pthread.h>

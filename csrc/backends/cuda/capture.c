@@ -5,7 +5,7 @@
  */
 #include "cuda_backend.h"
 
-#include "core/tasks/completion.h"
+#include "core/tasks/watch.h"
 
 #include "core/base/heap.h"
 
@@ -69,7 +69,7 @@ static void CUDA_CB on_destroy(void *argument)
 {
     usm_cuda_captured *capture = argument;
     capture->work.run = release_work;
-    usm_completion_run(&capture->work);
+    usm_watch_run(&capture->work);
 }
 
 /* NULL: memory ran out. */

@@ -1,6 +1,6 @@
 /*
  * How far tasks have come: the driver says how far a timeline has come, and the tasks up to there have ended
- * (core/tasks/completion.h).
+ * (core/tasks/watch.h).
  */
 #include "cuda_backend.h"
 

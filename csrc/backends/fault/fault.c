@@ -8,7 +8,7 @@
 #include "core/base/heap.h"
 #include "core/device/backend.h"
 #include "core/program/program.h"
-#include "core/tasks/queue.h"
+#include "core/tasks/event.h"
 #include "cpu/parallel.h"
 
 #include <string.h>

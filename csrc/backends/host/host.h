@@ -4,7 +4,7 @@
 
 #include "core/device/backend.h"
 #include "core/program/launch.h"
-#include "core/tasks/queue.h"
+#include "core/tasks/event.h"
 #include "core/tasks/worker.h"
 
 #include <stddef.h>

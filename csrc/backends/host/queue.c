@@ -107,7 +107,7 @@ bool usm_host_queue_help(const usm_event *event, bool awake_too)
         return false;
     }
     usm_deferral_run(work);
-    usm_deferral_forget_ended(NULL);
+    usm_deferral_forget_ended();
     usm_worker_done(&host->worker);
     return true;
 }
@@ -130,11 +130,7 @@ usm_status usm_host_queue_create(usm_queue *queue, usm_error *error)
     }
     /* Two at least, so that one stuck task does not stop the others of an out-of-order queue. */
     unsigned units = queue->device->info.max_compute_units;
-    usm_worker_init(&host->worker,
-                    queue->in_order ? 1
-                    : units < 2     ? 2
-                                    : units,
-                    begin_thread, usm_deferral_forget_ended);
+    usm_worker_init(&host->worker, queue->in_order ? 1 : units < 2 ? 2 : units, begin_thread);
     memset(&host->history, 0, sizeof host->history);
     host->device = queue->device;
     host->priority = queue->priority;

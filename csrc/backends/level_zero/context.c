@@ -6,7 +6,7 @@
 #include "level_zero.h"
 
 #include "core/base/heap.h"
-#include "core/tasks/completion.h"
+#include "core/tasks/watch.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -125,7 +125,7 @@ static bool is_unused(const usm_context *context)
 bool usm_level_zero_context_close(usm_context *context)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
-    if (!usm_completion_stop()) {
+    if (!usm_watch_stop()) {
         return false;
     }
     for (int i = 0; !is_unused(context); i++) { /* another thread may still release the last task */

@@ -1,6 +1,6 @@
 /*
  * How tasks end. Level Zero has no callbacks: a waiting thread waits in the driver for a moment;
- * core/tasks/completion.h has the rest.
+ * core/tasks/watch.h has the rest.
  */
 #include "level_zero.h"
 

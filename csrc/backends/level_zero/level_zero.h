@@ -4,10 +4,10 @@
 
 #include "core/base/freelist.h"
 #include "core/device/backend.h"
-#include "core/tasks/queue.h"
+#include "core/tasks/event.h"
 
 #include "core/program/launch.h"
-#include "core/tasks/deferral.h"
+#include "core/tasks/link.h"
 
 #include <level_zero/ze_api.h>
 

@@ -1,6 +1,6 @@
 /*
  * How tasks end. The driver is polled and never calls back: a callback (clSetEventCallback) costs a tenth of
- * a launch, and often a change of threads. core/tasks/completion.h says who polls, and when.
+ * a launch, and often a change of threads. core/tasks/watch.h says who polls, and when.
  */
 #include "opencl.h"
 

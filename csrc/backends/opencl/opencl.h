@@ -3,10 +3,10 @@
 #define USM_OPENCL_OPENCL_H
 
 #include "core/device/backend.h"
-#include "core/tasks/queue.h"
+#include "core/tasks/event.h"
 
 #include "core/program/launch.h"
-#include "core/tasks/deferral.h"
+#include "core/tasks/link.h"
 #include "core/tasks/runtime_history.h"
 
 #define CL_TARGET_OPENCL_VERSION 300

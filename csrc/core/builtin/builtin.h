@@ -6,7 +6,7 @@
 #define USM_CORE_BUILTIN_H
 
 #include "core/program/launch.h"
-#include "core/tasks/queue.h"
+#include "core/tasks/submit.h"
 
 #define USM_BUILTIN_ARGUMENTS 12
 

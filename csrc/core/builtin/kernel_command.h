@@ -5,7 +5,7 @@
 #ifndef USM_CORE_KERNEL_COMMAND_H
 #define USM_CORE_KERNEL_COMMAND_H
 
-#include "core/tasks/queue.h"
+#include "core/tasks/submit.h"
 
 /*
  * usm_queue_submit, for any command. Strided commands go to backends whose work is done by the host's loops

@@ -3,7 +3,7 @@
 #define USM_CORE_COPY_H
 
 #include "core/layout/strided.h"
-#include "core/tasks/queue.h"
+#include "core/tasks/submit.h"
 
 /*
  * dst[...] = src[...] in the queue, with a cast where the types differ (usm_dtype_can_cast is the caller's).

@@ -7,7 +7,7 @@
 
 #include "core/copy/copy.h"
 #include "core/memory/alloc.h"
-#include "core/tasks/queue.h"
+#include "core/tasks/submit.h"
 
 /*
  * The layouts are those of Arrow's format documentation ("The Arrow C data interface", "The Arrow C Device

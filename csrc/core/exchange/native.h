@@ -6,7 +6,7 @@
 #define USM_CORE_NATIVE_H
 
 #include "core/device/backend.h"
-#include "core/tasks/queue.h"
+#include "core/tasks/submit.h"
 
 /* Its devices, contexts and queues are objects of a driver that other libraries use too. */
 bool usm_backend_has_native(const usm_backend *backend);

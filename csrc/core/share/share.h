@@ -8,7 +8,7 @@
 #ifndef USM_CORE_SHARE_H
 #define USM_CORE_SHARE_H
 
-#include "core/tasks/queue.h"
+#include "core/tasks/submit.h"
 #include "handle.h"
 #include "pipe.h"
 

@@ -3,6 +3,7 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/device/rule.h"
+#include "core/tasks/wait.h"
 
 /* The most streams of a place; one more drops the oldest. */
 #define MOST_STREAMS 64

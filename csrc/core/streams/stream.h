@@ -9,7 +9,7 @@
 #ifndef USM_CORE_STREAM_H
 #define USM_CORE_STREAM_H
 
-#include "core/tasks/queue.h"
+#include "core/tasks/submit.h"
 
 /*
  * The queue that stands for the stream, in the default context of the device: the same one as long as the

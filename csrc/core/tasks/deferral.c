@@ -1,9 +1,7 @@
 #include "deferral.h"
 
-#include "completion.h"
 #include "core/device/rule.h"
-#include "core/layout/strided.h"
-#include "core/program/launch.h"
+#include "link.h"
 
 #include <stddef.h>
 
@@ -13,49 +11,13 @@ static bool is_skipped(const usm_event *event)
     return atomic_load_explicit(&((usm_event *)event)->cause, memory_order_acquire) != NULL;
 }
 
-usm_status usm_event_keep_command(usm_event *event, const usm_command *command, usm_error *error)
-{
-    if (command == &event->command) {
-        return USM_OK;
-    }
-    event->command = *command;
-    if (command->kind == USM_COMMAND_STRIDED) {
-        event->strided = usm_strided_clone(command->as.strided);
-        event->command.as.strided = event->strided;
-        if (event->strided == NULL) {
-            return usm_error_memory(error, sizeof(usm_strided), "a copy's plan");
-        }
-    } else if (command->kind == USM_COMMAND_LAUNCH) {
-        event->launch =
-            usm_launch_clone_in(command->as.launch, event->launch_room, sizeof event->launch_room);
-        event->command.as.launch = event->launch;
-        if (event->launch == NULL) {
-            return usm_error_memory(error, sizeof(usm_launch), "a launch");
-        }
-    }
-    return USM_OK;
-}
-
-usm_link_state usm_link_look(const usm_event *event, const usm_link *link)
-{
-    if (usm_event_ended(link->event)) {
-        bool inherits = link->data && usm_event_get_state(link->event) == USM_EVENT_ERROR;
-        return inherits && usm_event_task_state(event) != USM_TASK_UNBLOCKED ? USM_LINK_ELSEWHERE
-                                                                             : USM_LINK_ENDED;
-    }
-    return link->event->queue->backend == event->queue->backend && usm_event_in_driver(link->event)
-               ? USM_LINK_IN_DRIVER
-               : USM_LINK_ELSEWHERE;
-}
-
 static _Thread_local struct {
     usm_ended events;
     unsigned n;
 } ended;
 
-void usm_deferral_forget_ended(usm_worker *worker)
+void usm_deferral_forget_ended(void)
 {
-    (void)worker;
     ended.n = 0;
     usm_events_forget(&ended.events);
 }
@@ -71,7 +33,7 @@ void usm_deferral_run(usm_work *work)
     usm_error error;
     error.failure = NULL;
     if (command->kind == USM_COMMAND_HOST) {
-        usm_deferral_forget_ended(NULL); /* it may take long, and fork */
+        usm_deferral_forget_ended(); /* it may take long, and fork */
     }
     event->start_ns = timed ? usm_clock_ns() : 0;
     if (!is_skipped(event)) {
@@ -84,8 +46,9 @@ void usm_deferral_run(usm_work *work)
     }
     event->end_ns = timed ? usm_clock_ns() : 0;
     usm_event_finish_among(event, status == USM_OK ? NULL : usm_failure_take(&error), &ended.events);
+    usm_worker_when_idle(usm_deferral_forget_ended);
     if (++ended.n == MANY) {
-        usm_deferral_forget_ended(NULL);
+        usm_deferral_forget_ended();
     }
 }
 
@@ -112,6 +75,26 @@ static usm_status leave_to_host(usm_event *event, const usm_command *command, us
     return status;
 }
 
+/*
+ * The driver has the task: usm_event_in_driver is true of it from now on, and the watching thread polls its
+ * queue. Queue lock held.
+ */
+static void driver_has(usm_event *event)
+{
+    usm_queue *queue = event->queue;
+    uint64_t submitted = atomic_load_explicit(&queue->submitted, memory_order_relaxed);
+    atomic_store_explicit(&queue->submitted, submitted + 1, memory_order_relaxed);
+    usm_task_state before = usm_event_task_state(event);
+    usm_event_enter(event, before == USM_TASK_DEFERRED ? USM_TASK_SENT_AHEAD : USM_TASK_IN_DRIVER);
+    usm_watch_add(&queue->watched);
+    if (before != USM_TASK_RECORDED) { /* a thread may have begun to wait before the driver had the task */
+        atomic_thread_fence(memory_order_seq_cst);
+        if (atomic_load(&event->watched)) {
+            usm_watch_closely(&queue->watched);
+        }
+    }
+}
+
 /* Queue lock held. */
 static usm_status hand_over(usm_event *event, const usm_command *command, usm_error *error)
 {
@@ -122,7 +105,7 @@ static usm_status hand_over(usm_event *event, const usm_command *command, usm_er
             : USM_UNLESS_FORKED(queue->backend, error,
                                 USM_CALL(queue->backend, queue_submit)(queue, event, command, error));
     if (status == USM_OK) {
-        usm_completion_watch(event);
+        driver_has(event);
     } else if (status == USM_ON_HOST) {
         status = leave_to_host(event, command, error);
     }
@@ -147,7 +130,7 @@ static void submit_followers(usm_event *event)
             USM_UNLESS_FORKED(queue->backend, &error,
                               USM_CALL(queue->backend, queue_submit)(queue, next, &next->command, &error));
         if (status == USM_OK) {
-            usm_completion_watch(next);
+            driver_has(next);
             continue;
         }
         if (status != USM_LATER && status != USM_ON_HOST) {
@@ -157,6 +140,46 @@ static void submit_followers(usm_event *event)
             return;
         }
     }
+}
+
+/*
+ * The driver ended the task without having run it, since another that it only had to come after had failed.
+ * It gets the kept command once more. False: the task has to end now, with the failure in event->failure.
+ * State ENDING, no lock.
+ */
+static bool submit_again(usm_event *event)
+{
+    usm_queue *queue = event->queue;
+    usm_error error;
+    error.failure = NULL;
+    usm_lock_take(&queue->lock);
+    usm_event_enter(event, USM_TASK_UNBLOCKED);
+    usm_status status = hand_over(event, &event->command, &error);
+    usm_lock_give(&queue->lock);
+    if (status != USM_OK) {
+        event->failure = usm_failure_take(&error);
+    }
+    return status == USM_OK;
+}
+
+void usm_deferral_end(usm_event *event, usm_ended *ended)
+{
+    bool inherits = atomic_load_explicit(&event->cause, memory_order_acquire) != NULL;
+    if (USM_UNLIKELY(event->skipped) && !inherits && submit_again(event)) {
+        return;
+    }
+    /* The driver's clock, converted to the host's, is exact to about a microsecond. */
+    if (event->profiled) {
+        event->start_ns = event->start_ns < event->submit_ns ? event->submit_ns : event->start_ns;
+        event->end_ns = event->end_ns < event->start_ns ? event->start_ns : event->end_ns;
+    }
+    usm_failure *failure = event->failure;
+    event->failure = NULL;
+    if (USM_UNLIKELY(failure != NULL) && inherits) { /* the first failure is the cause of this one */
+        usm_failure_release(failure);
+        failure = NULL;
+    }
+    usm_event_finish_among(event, failure, ended);
 }
 
 /* No lock held. */
@@ -180,7 +203,7 @@ static void links_ended(usm_event *event)
     }
     usm_lock_give(&queue->lock);
     if (state == USM_TASK_DRIVER_ENDED) {
-        usm_completion_finish(event);
+        usm_deferral_end(event, NULL);
     } else if (state == USM_TASK_DEFERRED && (!runs || status != USM_OK)) {
         usm_event_finish(event, status == USM_OK ? NULL : usm_failure_take(&error));
     }
@@ -210,19 +233,4 @@ usm_status usm_deferral_submit(usm_event *event, const usm_command *command, usm
     bool skipped = USM_UNLIKELY(is_skipped(event)) && command->kind != USM_COMMAND_HOST;
     usm_status status = skipped ? USM_LATER : hand_over(event, command, error);
     return USM_LIKELY(status != USM_LATER) ? status : defer(event, command, error);
-}
-
-bool usm_deferral_submit_again(usm_event *event)
-{
-    usm_queue *queue = event->queue;
-    usm_error error;
-    error.failure = NULL;
-    usm_lock_take(&queue->lock);
-    usm_event_enter(event, USM_TASK_UNBLOCKED);
-    usm_status status = hand_over(event, &event->command, &error);
-    usm_lock_give(&queue->lock);
-    if (status != USM_OK) {
-        event->failure = usm_failure_take(&error);
-    }
-    return status == USM_OK;
 }

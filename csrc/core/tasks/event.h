@@ -6,19 +6,16 @@
 #define USM_CORE_EVENT_H
 
 #include "command.h"
-#include "core/base/detach.h"
 #include "core/base/error.h"
 #include "core/base/refcount.h"
 #include "core/layout/view.h"
 #include "core/memory/alloc.h"
 #include "core/program/launch.h"
+#include "queue.h"
 #include "task_state.h"
-#include "worker.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-struct usm_queue;
 
 /* What users see of it. Ordered: a later state is never left for an earlier one. */
 typedef enum usm_event_state {
@@ -90,7 +87,7 @@ typedef struct usm_event {
      * and not traced.
      */
     uint64_t order;
-    struct usm_queue *queue; /* one count */
+    usm_queue *queue; /* one count */
     int64_t submit_ns, start_ns, end_ns;
     /* One count. Of a task in state ENDING: what the driver said of it, if that counts; then the task's. */
     struct usm_failure *failure;
@@ -177,16 +174,11 @@ static inline usm_event_state usm_event_get_state(const usm_event *event)
                                         : USM_EVENT_ERROR;
 }
 
-/* The same, asking the driver first. No lock. */
-usm_event_state usm_event_ask_state(usm_event *event);
-
 static inline bool usm_event_ended(const usm_event *event)
 {
     return usm_event_task_state(event) >= USM_TASK_COMPLETE;
 }
 
-/* The same, asking the driver first, which may know of the end already. Does not wait. No lock. */
-bool usm_event_has_ended(usm_event *event);
 /*
  * Whether the driver has the task, so that what others enqueue in its queue comes after it. False for work of
  * the host, and for what still waits for such work. Any thread, no lock.
@@ -204,66 +196,36 @@ static inline usm_event *usm_event_retain(USM_KEEPS usm_event *event)
 }
 
 void usm_event_release(USM_TAKES usm_event *event);
+/* The same for all that follow it by next_ended, which are of this queue. No lock held. */
+void usm_events_release(usm_queue *queue, USM_TAKES usm_event *event);
 
-/* A new event of the queue, in state SUBMITTED, one count. NULL when memory ran out. Queue lock held. */
-USM_GIVES usm_event *usm_event_new(USM_KEEPS struct usm_queue *queue);
-/* For core/tasks/queue.c only: the memory of events that the queue keeps for later ones. */
-void usm_events_free(struct usm_queue *queue);
+/* A new event of the queue, in state NEW, one count. NULL when memory ran out. Queue lock held. */
+USM_GIVES usm_event *usm_event_new(USM_KEEPS usm_queue *queue);
 
 /* Held by the backend while it runs the task on this thread; NULL elsewhere. See usm_event_wait. */
 void usm_event_set_current(usm_event *event);
 usm_event *usm_event_current(void);
 
 /*
- * Waits for the event's links without a thread. True when all have ended already: the caller goes on by
- * itself. False: `ready` will be called once, with no lock held, on the thread that ended the last of them.
- * In both cases event->cause then holds the failure that the task inherits, if any: it must not run.
- */
-bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self));
-
-/* Events of one queue that have ended together; all zeros at first. */
-typedef struct usm_ended {
-    struct usm_event *first, *last;
-} usm_ended;
-
-/*
- * Ends the task: with success if failure is NULL and no link failed. Wakes waiters, starts tasks that depend
- * on it, releases what the task held (what needs Python is deferred) and the backend's count. All links have
- * ended. Any thread, no lock held. A task that has ended already (in the child of a fork) is only released.
- */
-void usm_event_finish(USM_TAKES usm_event *event, USM_TAKES struct usm_failure *failure);
-/*
- * The same for one of several events of a queue, whose lock usm_events_forget takes once for all of them;
- * until then the list has the backend's count. If ended is NULL, for this event alone.
- */
-void usm_event_finish_among(USM_TAKES usm_event *event, USM_TAKES struct usm_failure *failure,
-                            usm_ended *ended);
-/* Removes the events from their queue and releases them. The list is empty afterwards. No lock held. */
-void usm_events_forget(usm_ended *ended);
-
-/* For the child of a fork: removes the hooks of tasks that wait for this one, since they end before it. */
-void usm_event_drop_links(usm_event *event);
-
-/*
  * Registers a waiter. False: the event has ended, and the waiter was not taken. Any thread; any lock but a
  * leaf stripe.
  */
 bool usm_event_notify(usm_event *event, usm_waiter *waiter);
+/* For waits: the end will look for waiters. False: the event has ended. Leaf stripe held. */
+bool usm_event_watch(usm_event *event);
+/* A thread sleeps until the task ends: its queue is polled more often. Any lock but a leaf. */
+void usm_event_watch_closely(usm_event *event);
+/*
+ * For finish.c: a transition to the end, sequentially consistent as the check of `watched` behind it is.
+ * Wakes sleeping threads, and returns the waiters, which the caller notifies, in the order of their
+ * registration.
+ */
+usm_waiter *usm_event_enter_end(usm_event *event, usm_task_state to);
 
 /*
- * Blocks until the event has ended or the deadline (usm_clock_ns; INT64_MAX: none) has passed. No lock, no
- * GIL. USM_FAILED when the task failed (which marks the failure as delivered), USM_TIMEOUT, USM_INTERRUPTED,
- * and USM_DEADLOCK when called inside a task that the event waits for.
+ * For queue_submit: copies the command, with the plan or launch that it points to, into event->command, so
+ * that it outlives the submission. Does nothing for a command that was kept before. Queue lock held.
  */
-usm_status usm_event_wait(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
-                          usm_error *error);
-/* The same without looking at the result: USM_OK once it has ended, however it ended. */
-usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
-                              usm_error *error);
-
-/* The event is, or waits for, the task that this thread is running: a wait for it would never end. */
-bool usm_event_needs_current(usm_event *event);
-/* USM_DEADLOCK for such an event, as the wait itself returns. No lock. */
-usm_status usm_event_check_wait(usm_event *event, usm_error *error);
+usm_status usm_event_keep_command(usm_event *event, const usm_command *command, usm_error *error);
 
 #endif

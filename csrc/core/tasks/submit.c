@@ -1,20 +1,17 @@
 /* usm_queue_submit: collects what a task waits for, and records the task where later ones find it. */
-#include "completion.h"
-#include "deferral.h"
+#include "submit.h"
 
+#include "completion.h"
 #include "core/base/heap.h"
 #include "core/device/rule.h"
+#include "deferral.h"
 #include "hazard.h"
+#include "link.h"
 #include "observer.h"
+#include "pending.h"
 
-static void append(usm_queue *queue, usm_event *event)
-{
-    usm_event *last = atomic_load_explicit(&queue->last, memory_order_relaxed);
-    event->previous = last;
-    event->following = NULL;
-    *(last != NULL ? &last->following : &queue->first) = event;
-    atomic_store_explicit(&queue->last, event, memory_order_relaxed);
-}
+_Atomic bool usm_trace_on;
+const usm_observer *usm_task_observer;
 
 static bool add_unended(usm_wait_list *waits, usm_event *event)
 {
@@ -333,7 +330,7 @@ static void record(attempt *attempt)
     list_accesses(event, submission);
     link_waits(event, &attempt->waits);
     usm_hazard_record(event);
-    append(queue, event);
+    usm_pending_append(queue, event);
     if (submission->command->kind == USM_COMMAND_BARRIER && !queue->in_order) {
         queue->barrier = event;
     }
@@ -433,44 +430,6 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
         *out = attempt.event;
     } else if (attempt.event != NULL) {
         usm_event_release(attempt.event);
-    }
-    return status;
-}
-
-/* The task of the queue after which the next one is ordered, one count; NULL: there is none. No lock. */
-static usm_event *earlier_task(usm_queue *queue)
-{
-    usm_lock_take(&queue->lock);
-    usm_event *event =
-        queue->in_order ? atomic_load_explicit(&queue->last, memory_order_relaxed) : queue->barrier;
-    if (event != NULL) {
-        usm_event_retain(event);
-    }
-    usm_lock_give(&queue->lock);
-    return event;
-}
-
-usm_status usm_queue_check_wait(usm_queue *queue, const usm_submission *submission, usm_error *error)
-{
-    usm_status status = USM_OK;
-    if (USM_LIKELY(usm_event_current() == NULL)) {
-        return status;
-    }
-    for (size_t i = 0; i < submission->n_waits && status == USM_OK; i++) {
-        status = usm_event_check_wait(submission->waits[i].event, error);
-    }
-    for (size_t i = 0; i < submission->n_accesses && status == USM_OK; i++) {
-        usm_wait_list waits;
-        status = usm_hazard_look(submission->accesses[i].alloc, submission->accesses[i].mode, &waits, error);
-        for (size_t k = 0; k < waits.n && status == USM_OK; k++) {
-            status = usm_event_check_wait(waits.items[k].event, error);
-        }
-        usm_wait_list_clear(&waits);
-    }
-    usm_event *earlier = status == USM_OK ? earlier_task(queue) : NULL;
-    if (earlier != NULL) {
-        status = usm_event_check_wait(earlier, error);
-        usm_event_release(earlier);
     }
     return status;
 }

@@ -8,7 +8,7 @@
 
 /*
  * From SENT_AHEAD to ENDING the driver has the task. COMPLETE and ERROR are final. The child of a fork has
- * one thread, which takes over the tasks of all others in ON_HOST (usm_queues_after_fork).
+ * one thread, which takes over the tasks of all others in ON_HOST (fork.c).
  */
 #define USM_TASK_STATES(X)                                                                  \
     X(NEW, "made; its submitter alone knows it")                                            \
@@ -33,31 +33,31 @@
  *   WORKER_LOCK  usm_worker.lock, under which one thread takes the task off the list
  *   BLOCKERS     usm_event.blockers: the thread whose decrement of this atomic count was the last
  */
-#define USM_TASK_TRANSITIONS(X)                                                                             \
-    X(NEW, COMPLETE, usm_queue_submit, ALONE, "done at once")                                               \
-    X(NEW, ERROR, usm_queue_submit, ALONE, "inherits a failure, and has nothing to wait for")               \
-    X(NEW, RECORDED, usm_queue_submit, QUEUE_LOCK, "later work finds it")                                   \
-    X(RECORDED, IN_DRIVER, usm_completion_watch, QUEUE_LOCK, "enqueued")                                    \
-    X(RECORDED, ON_HOST, usm_deferral_submit, QUEUE_LOCK, "left to a thread of the queue")                  \
-    X(RECORDED, DEFERRED, usm_deferral_submit, QUEUE_LOCK, "the driver cannot wait for a link")             \
-    X(RECORDED, ERROR, usm_event_finish, BLOCKERS, "refused by the backend")                                \
-    X(DEFERRED, SENT_AHEAD, usm_completion_watch, QUEUE_LOCK, "the driver has all links, and now the task") \
-    X(DEFERRED, UNBLOCKED, links_ended, QUEUE_LOCK, "all links have ended")                                 \
-    X(DEFERRED, ERROR, usm_event_finish, BLOCKERS, "all links have ended, one of them with a failure")      \
-    X(UNBLOCKED, IN_DRIVER, usm_completion_watch, QUEUE_LOCK, "enqueued")                                   \
-    X(UNBLOCKED, ON_HOST, usm_deferral_submit, QUEUE_LOCK,                                                  \
-      "skipped by a thread of the queue: a link failed")                                                    \
-    X(UNBLOCKED, ERROR, usm_event_finish, BLOCKERS, "refused by the backend")                               \
-    X(ON_HOST, RUNNING, usm_deferral_run, WORKER_LOCK, "begins")                                            \
-    X(ON_HOST, ERROR, usm_event_finish, WORKER_LOCK, "skipped, or left behind by a fork")                   \
-    X(RUNNING, COMPLETE, usm_event_finish, ALONE, "succeeded")                                              \
-    X(RUNNING, ERROR, usm_event_finish, ALONE, "failed")                                                    \
-    X(SENT_AHEAD, IN_DRIVER, links_ended, QUEUE_LOCK, "all links have ended")                               \
-    X(SENT_AHEAD, DRIVER_ENDED, usm_completion_poll, QUEUE_LOCK, "the driver has ended it")                 \
-    X(IN_DRIVER, ENDING, usm_completion_poll, QUEUE_LOCK, "the driver has ended it")                        \
-    X(DRIVER_ENDED, ENDING, links_ended, QUEUE_LOCK, "all links have ended")                                \
-    X(ENDING, UNBLOCKED, usm_deferral_submit_again, QUEUE_LOCK, "skipped by the driver, without a cause")   \
-    X(ENDING, COMPLETE, usm_event_finish, BLOCKERS, "succeeded")                                            \
+#define USM_TASK_TRANSITIONS(X)                                                                            \
+    X(NEW, COMPLETE, usm_queue_submit, ALONE, "done at once")                                              \
+    X(NEW, ERROR, usm_queue_submit, ALONE, "inherits a failure, and has nothing to wait for")              \
+    X(NEW, RECORDED, usm_queue_submit, QUEUE_LOCK, "later work finds it")                                  \
+    X(RECORDED, IN_DRIVER, usm_deferral_submit, QUEUE_LOCK, "enqueued")                                    \
+    X(RECORDED, ON_HOST, usm_deferral_submit, QUEUE_LOCK, "left to a thread of the queue")                 \
+    X(RECORDED, DEFERRED, usm_deferral_submit, QUEUE_LOCK, "the driver cannot wait for a link")            \
+    X(RECORDED, ERROR, usm_event_finish, BLOCKERS, "refused by the backend")                               \
+    X(DEFERRED, SENT_AHEAD, usm_deferral_submit, QUEUE_LOCK, "the driver has all links, and now the task") \
+    X(DEFERRED, UNBLOCKED, links_ended, QUEUE_LOCK, "all links have ended")                                \
+    X(DEFERRED, ERROR, usm_event_finish, BLOCKERS, "all links have ended, one of them with a failure")     \
+    X(UNBLOCKED, IN_DRIVER, usm_deferral_submit, QUEUE_LOCK, "enqueued")                                   \
+    X(UNBLOCKED, ON_HOST, usm_deferral_submit, QUEUE_LOCK,                                                 \
+      "skipped by a thread of the queue: a link failed")                                                   \
+    X(UNBLOCKED, ERROR, usm_event_finish, BLOCKERS, "refused by the backend")                              \
+    X(ON_HOST, RUNNING, usm_deferral_run, WORKER_LOCK, "begins")                                           \
+    X(ON_HOST, ERROR, usm_event_finish, WORKER_LOCK, "skipped, or left behind by a fork")                  \
+    X(RUNNING, COMPLETE, usm_event_finish, ALONE, "succeeded")                                             \
+    X(RUNNING, ERROR, usm_event_finish, ALONE, "failed")                                                   \
+    X(SENT_AHEAD, IN_DRIVER, links_ended, QUEUE_LOCK, "all links have ended")                              \
+    X(SENT_AHEAD, DRIVER_ENDED, usm_completion_poll, QUEUE_LOCK, "the driver has ended it")                \
+    X(IN_DRIVER, ENDING, usm_completion_poll, QUEUE_LOCK, "the driver has ended it")                       \
+    X(DRIVER_ENDED, ENDING, links_ended, QUEUE_LOCK, "all links have ended")                               \
+    X(ENDING, UNBLOCKED, usm_deferral_end, QUEUE_LOCK, "skipped by the driver, without a cause")           \
+    X(ENDING, COMPLETE, usm_event_finish, BLOCKERS, "succeeded")                                           \
     X(ENDING, ERROR, usm_event_finish, BLOCKERS, "failed")
 
 #define USM_TASK_STATE(name, meaning) USM_TASK_##name,

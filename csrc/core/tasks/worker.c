@@ -11,18 +11,26 @@
 #define LOOKS 32 /* polls from one reading of the clock to the next */
 
 static _Thread_local struct {
-    usm_worker *worker; /* whose thread this is; NULL: of no worker */
-    unsigned waits;     /* nested waits: a signal handler may wait inside of one, or fork */
+    usm_worker *worker;    /* whose thread this is; NULL: of no worker */
+    void (*on_idle)(void); /* usm_worker_when_idle; NULL: nothing is to be done */
+    unsigned waits;        /* nested waits: a signal handler may wait inside of one, or fork */
 } here;
 
 /* Lock held at entry and exit. */
 static void on_idle(usm_worker *worker)
 {
-    if (worker->on_idle != NULL) {
+    void (*function)(void) = here.on_idle;
+    if (function != NULL) {
+        here.on_idle = NULL;
         usm_mutex_unlock(&worker->lock);
-        worker->on_idle(worker);
+        function();
         usm_mutex_lock(&worker->lock);
     }
+}
+
+void usm_worker_when_idle(void (*function)(void))
+{
+    here.on_idle = function;
 }
 
 /*
@@ -150,19 +158,18 @@ static bool add_thread(usm_worker *worker)
     return started;
 }
 
-void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self),
-                     void (*on_idle)(usm_worker *self))
+void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self))
 {
-    *worker = (usm_worker){.max_threads = max_threads, .begin = begin, .on_idle = on_idle};
+    *worker = (usm_worker){.max_threads = max_threads, .begin = begin};
     usm_mutex_init(&worker->lock);
     usm_cond_init(&worker->changed);
 }
 
-usm_worker *usm_worker_new(unsigned max_threads, void (*on_idle)(usm_worker *self))
+usm_worker *usm_worker_new(unsigned max_threads)
 {
     usm_worker *worker = usm_malloc(sizeof *worker);
     if (worker != NULL) {
-        usm_worker_init(worker, max_threads, NULL, on_idle);
+        usm_worker_init(worker, max_threads, NULL);
     }
     return worker;
 }

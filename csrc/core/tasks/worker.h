@@ -35,19 +35,16 @@ typedef struct usm_worker {
     bool is_spinning; /* a thread looks for tasks, and needs no signal */
     bool stopping;
     void (*begin)(struct usm_worker *self);
-    void (*on_idle)(struct usm_worker *self);
 } usm_worker;
 
 /*
- * No thread is started yet. Of the hooks, which may be NULL, `begin` is called on each new thread before its
- * first task, also when the worker was dropped in between; `on_idle` on a thread that has no more tasks for
- * now, with no lock held.
+ * No thread is started yet. `begin`, which may be NULL, is called on each new thread before its first task,
+ * also when the worker was dropped in between.
  */
-void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self),
-                     void (*on_idle)(usm_worker *self));
+void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self));
 
 /* The same in a block of its own; usm_worker_drop frees it. NULL: memory ran out. */
-USM_GIVES usm_worker *usm_worker_new(unsigned max_threads, void (*on_idle)(usm_worker *self));
+USM_GIVES usm_worker *usm_worker_new(unsigned max_threads);
 
 /*
  * Announces a task that will be put later: starts its thread while that can still fail. The error names
@@ -67,6 +64,12 @@ void usm_worker_put(usm_worker *worker, usm_work *work);
 usm_work *usm_worker_take(usm_worker *worker, bool awake_too,
                           bool (*fits)(const usm_work *work, const void *argument), const void *argument);
 void usm_worker_done(usm_worker *worker);
+
+/*
+ * For a task that runs: called once, with no lock held, when the calling thread of a worker has no more tasks
+ * for now. The worker may be dropped in it.
+ */
+void usm_worker_when_idle(void (*on_idle)(void));
 
 /*
  * The owner ends: nothing more is announced. Announced tasks still run; then the threads end, and the last

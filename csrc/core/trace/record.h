@@ -4,7 +4,7 @@
 
 #include "core/layout/view.h"
 #include "core/tasks/observer.h"
-#include "core/tasks/queue.h"
+#include "core/tasks/submit.h"
 
 #define USM_WAIT_EXPLICIT (1u << 31) /* of an entry of waits: the caller named the event */
 

@@ -19,13 +19,13 @@ static void pass(usm_work *work)
 static void hand(handed *work, gate *gate)
 {
     *work = (handed){.work.run = pass, .gate = gate};
-    usm_completion_run(&work->work);
+    usm_watch_run(&work->work);
 }
 
 static void start(void)
 {
     usm_error error;
-    CHECK_OK(usm_completion_start(&error));
+    CHECK_OK(usm_watch_start(&error));
 }
 
 static void work_runs_after_the_end_of_the_thread(void)
@@ -35,26 +35,26 @@ static void work_runs_after_the_end_of_the_thread(void)
     gate_open(&open);
     for (int i = 0; i < MANY; i++) {
         start();
-        CHECK(usm_completion_stop());
+        CHECK(usm_watch_stop());
         hand(&work[i], &open);
         gate_await(&open, i + 1);
     }
-    CHECK(usm_completion_stop());
+    CHECK(usm_watch_stop());
     for (int i = 0; i < MANY; i++) { /* the first starts the thread */
         hand(&work[i], &open);
     }
     gate_await(&open, 2 * MANY);
-    CHECK(usm_completion_stop());
+    CHECK(usm_watch_stop());
 }
 
 static void *stop(void *unused)
 {
     (void)unused;
-    (void)usm_completion_stop(); /* false where this takes more than a second, and the thread ends later */
+    (void)usm_watch_stop(); /* false where this takes more than a second, and the thread ends later */
     return NULL;
 }
 
-/* usm_completion_stop is called while the thread runs work. What is put before the thread ends runs too. */
+/* usm_watch_stop is called while the thread runs work. What is put before the thread ends runs too. */
 static void work_runs_that_comes_before_the_end(void)
 {
     gate held = GATE_CLOSED, open = GATE_CLOSED;
@@ -74,13 +74,13 @@ static void work_runs_that_comes_before_the_end(void)
     gate_open(&held);
     pthread_join(stopping, NULL);
     gate_await(&open, MANY);
-    CHECK(usm_completion_stop());
+    CHECK(usm_watch_stop());
 }
 
 static void *stop_often(void *ended)
 {
     while (!atomic_load((_Atomic bool *)ended)) {
-        (void)usm_completion_stop();
+        (void)usm_watch_stop();
     }
     return NULL;
 }
@@ -99,7 +99,7 @@ static void work_runs_beside_ends(void)
     }
     atomic_store(&ended, true);
     pthread_join(stopping, NULL);
-    CHECK(usm_completion_stop());
+    CHECK(usm_watch_stop());
 }
 
 static gate polled = GATE_CLOSED;
@@ -124,15 +124,16 @@ static void queues_are_polled_after_the_end_of_the_thread(void)
     queue->first = &event;
     for (int i = 0; i < MANY; i++) {
         int before = gate_arrived(&polled);
-        atomic_store(&event.task_state, USM_TASK_RECORDED);
+        atomic_store(&event.task_state, USM_TASK_IN_DRIVER);
         usm_lock_take(&queue->lock);
-        usm_completion_watch(&event);
+        atomic_fetch_add(&queue->submitted, 1);
+        usm_watch_add(&queue->watched);
         usm_lock_give(&queue->lock);
         gate_await(&polled, before + 1);
-        CHECK(usm_completion_stop());
+        CHECK(usm_watch_stop());
         if (i % 2 == 1) {
             usm_lock_take(&queue->lock);
-            usm_queue_unwatch(queue);
+            usm_watch_remove(&queue->watched);
             usm_lock_give(&queue->lock);
         }
     }
