@@ -52,8 +52,8 @@ static usm_alloc *spare(size_t nbytes)
     alloc->place = host_place();
     alloc->kind = USM_DEVICE;
     usm_context *context = host_place()->context;
-    CHECK_OK(USM_CALL(context->backend, memory_allocate)(context, host_device(), USM_DEVICE, block,
-                                                         &alloc->pointer, &zeroed, &error));
+    CHECK_OK(USM_CALL(context->backend, memory_allocate)(host_place(), USM_DEVICE, block, &alloc->pointer,
+                                                         &zeroed, &error));
     usm_blocks_add(alloc);
     return alloc;
 }
@@ -82,7 +82,7 @@ static void free_spare(usm_alloc *alloc)
 {
     usm_context *context = host_place()->context;
     usm_blocks_remove(alloc);
-    USM_CALL(context->backend, memory_free)(context, host_device(), USM_DEVICE, alloc->pointer, alloc->size);
+    USM_CALL(context->backend, memory_free)(host_place(), USM_DEVICE, alloc->pointer, alloc->size);
     free(alloc);
 }
 

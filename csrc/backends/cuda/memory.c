@@ -105,15 +105,15 @@ static usm_status no_memory(const usm_device *device, usm_kind kind, size_t nbyt
 }
 
 /* Relaxed capture mode: the allocation synchronizes, which a capture by another library does not allow. */
-usm_status usm_cuda_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
-                                    void **out, bool *zeroed, usm_error *error)
+usm_status usm_cuda_memory_allocate(const usm_place *place, usm_kind kind, size_t nbytes, void **out,
+                                    bool *zeroed, usm_error *error)
 {
+    usm_device *device = place->device;
     usm_cuda_device *native = usm_cuda_device_of(device);
     usm_cuda_scope scope;
     CUdeviceptr pointer = 0;
     CUresult code;
     const char *function;
-    (void)context;
     *zeroed = false;
     *out = NULL;
     if (usm_cuda_is_lost(device)) {
@@ -156,12 +156,11 @@ usm_status usm_cuda_memory_allocate(usm_context *context, usm_device *device, us
 }
 
 /* cuMemFreeAsync does not wait; cuMemFree waits for the work of the device, which is why pools come first. */
-void usm_cuda_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
-                          size_t nbytes)
+void usm_cuda_memory_free(const usm_place *place, usm_kind kind, void *pointer, size_t nbytes)
 {
+    usm_device *device = place->device;
     usm_cuda_device *native = usm_cuda_device_of(device);
     usm_cuda_scope scope;
-    (void)context;
     (void)nbytes;
     if (!usm_cuda_enter_to_give_back(device, &scope)) {
         return;
@@ -177,8 +176,9 @@ void usm_cuda_memory_free(usm_context *context, usm_device *device, usm_kind kin
     usm_cuda_leave(&scope);
 }
 
-void usm_cuda_memory_trim(usm_device *device)
+void usm_cuda_memory_trim(const usm_place *place)
 {
+    usm_device *device = place->device;
     usm_cuda_device *native = usm_cuda_device_of(device);
     usm_cuda_scope scope;
     if (usm_cuda_is_lost(device)) {

@@ -234,13 +234,14 @@ static usm_status check(const usm_cuda_mapping *mapping, int file, usm_error *er
 }
 
 /* A new allocation of whole granules, not mapped. If memory runs out, the pool gives back its own. */
-static CUresult allocate(usm_cuda_mapping *mapping, CUmemGenericAllocationHandle *out, const char **function)
+static CUresult allocate(const usm_place *place, usm_cuda_mapping *mapping, CUmemGenericAllocationHandle *out,
+                         const char **function)
 {
     size_t granularity = 0;
     const CUmemAllocationProp properties = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = POSIX,
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = usm_cuda_device_of(mapping->device)->id},
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = usm_cuda_device_of(place->device)->id},
     };
     *function = "cuMemGetAllocationGranularity";
     CUresult code = usm_cuda.cuMemGetAllocationGranularity(&granularity, &properties,
@@ -255,18 +256,19 @@ static CUresult allocate(usm_cuda_mapping *mapping, CUmemGenericAllocationHandle
     mapping->nbytes = (mapping->nbytes + granularity - 1) / granularity * granularity;
     code = usm_cuda.cuMemCreate(out, mapping->nbytes, &properties, 0);
     if (code == CUDA_ERROR_OUT_OF_MEMORY) {
-        usm_cuda_memory_trim(mapping->device);
+        usm_cuda_memory_trim(place);
         code = usm_cuda.cuMemCreate(out, mapping->nbytes, &properties, 0);
     }
     return code;
 }
 
 /* The descriptor and the mapping keep the memory: the driver's handle is not needed any more. */
-static usm_status create(usm_cuda_mapping *mapping, int descriptors[N_DESCRIPTORS], usm_error *error)
+static usm_status create(const usm_place *place, usm_cuda_mapping *mapping, int descriptors[N_DESCRIPTORS],
+                         usm_error *error)
 {
     CUmemGenericAllocationHandle handle;
     const char *function;
-    CUresult code = allocate(mapping, &handle, &function);
+    CUresult code = allocate(place, mapping, &handle, &function);
     if (code == CUDA_SUCCESS) {
         function = "cuMemExportToShareableHandle";
         code = usm_cuda.cuMemExportToShareableHandle(&descriptors[MEMORY], handle, POSIX, 0);
@@ -293,7 +295,7 @@ usm_status usm_cuda_share_create(usm_place *place, usm_shared_memory *memory, us
     }
     usm_status status = enter(place->device, &scope, error);
     if (status == USM_OK) {
-        status = create(mapping, record->descriptors, error);
+        status = create(place, mapping, record->descriptors, error);
         usm_cuda_leave(&scope);
     }
     if (status != USM_OK) {

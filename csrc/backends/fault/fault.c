@@ -113,14 +113,14 @@ static usm_status context_create(usm_context *context, usm_error *error)
 }
 
 /* The core tries a second time when memory runs out: that fails too, and is no call of its own here. */
-static usm_status memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
-                                  void **out, bool *zeroed, usm_error *error)
+static usm_status memory_allocate(const usm_place *place, usm_kind kind, size_t nbytes, void **out,
+                                  bool *zeroed, usm_error *error)
 {
     static _Thread_local bool again;
     bool refused = again || fails(MEMORY_ALLOCATE);
     again = refused && !again;
     return refused ? refuse(error, MEMORY_ALLOCATE)
-                   : usm_host_memory_allocate(context, device, kind, nbytes, out, zeroed, error);
+                   : usm_host_memory_allocate(place, kind, nbytes, out, zeroed, error);
 }
 
 static usm_status queue_create(usm_queue *queue, usm_error *error)

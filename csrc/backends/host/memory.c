@@ -37,10 +37,9 @@ static void *map_aligned(size_t size)
 }
 
 /* The kinds differ in nothing but their names: all memory is the host's. */
-usm_status usm_host_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
-                                    void **out, bool *zeroed, usm_error *error)
+usm_status usm_host_memory_allocate(const usm_place *place, usm_kind kind, size_t nbytes, void **out,
+                                    bool *zeroed, usm_error *error)
 {
-    (void)context;
     if (nbytes >= MAPPED) {
         *out = nbytes <= SIZE_MAX - 2 * HUGE_PAGE ? map_aligned(mapped_size(nbytes)) : NULL;
         *zeroed = true;
@@ -52,16 +51,14 @@ usm_status usm_host_memory_allocate(usm_context *context, usm_device *device, us
     if (*out == NULL) {
         return usm_error_set(error, USM_MEMORY,
                              "cannot allocate %zu bytes of %s memory on %s: the system has no more", nbytes,
-                             usm_kind_name(kind), device->info.name);
+                             usm_kind_name(kind), place->device->info.name);
     }
     return USM_OK;
 }
 
-void usm_host_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
-                          size_t nbytes)
+void usm_host_memory_free(const usm_place *place, usm_kind kind, void *pointer, size_t nbytes)
 {
-    (void)context;
-    (void)device;
+    (void)place;
     (void)kind;
     if (nbytes >= MAPPED) {
         munmap(pointer, mapped_size(nbytes));

@@ -34,14 +34,16 @@ static ze_result_t allocate(const usm_level_zero_context *context, const usm_lev
  * Larger blocks than maxMemAllocSize need ze_relaxed_allocation_limits; without that extension the driver
  * refuses them. Every block counts as a user of the context.
  */
-usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *device, usm_kind kind,
-                                          size_t nbytes, void **out, bool *zeroed, usm_error *error)
+usm_status usm_level_zero_memory_allocate(const usm_place *place, usm_kind kind, size_t nbytes, void **out,
+                                          bool *zeroed, usm_error *error)
 {
     static const ze_relaxed_allocation_limits_exp_desc_t relaxed = {
         .stype = ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
         .flags = ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE,
     };
+    const usm_device *device = place->device;
     const usm_level_zero_device *native = usm_level_zero_device_of(device);
+    usm_level_zero_context *context = usm_level_zero_context_of(place->context);
     const bool exists[USM_KINDS] = {
         [USM_DEVICE] = device->info.has_usm_device,
         [USM_SHARED] = device->info.has_usm_shared,
@@ -54,13 +56,13 @@ usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *devi
                              device->info.name, usm_kind_name(kind));
     }
     bool above = nbytes > native->max_block;
-    atomic_fetch_add(&usm_level_zero_context_of(context)->users, 1);
-    ze_result_t result = allocate(usm_level_zero_context_of(context), native, kind, nbytes,
+    atomic_fetch_add(&context->users, 1);
+    ze_result_t result = allocate(context, native, kind, nbytes,
                                   above && native->driver->relaxed_limits ? &relaxed : NULL, out);
     if (result == ZE_RESULT_SUCCESS) {
         return USM_OK;
     }
-    atomic_fetch_sub(&usm_level_zero_context_of(context)->users, 1);
+    atomic_fetch_sub(&context->users, 1);
     bool too_much = result == ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY ||
                     result == ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY ||
                     result == ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
@@ -72,14 +74,13 @@ usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *devi
                                 : "");
 }
 
-void usm_level_zero_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
-                                size_t nbytes)
+void usm_level_zero_memory_free(const usm_place *place, usm_kind kind, void *pointer, size_t nbytes)
 {
-    (void)device;
+    usm_level_zero_context *context = usm_level_zero_context_of(place->context);
     (void)kind;
     (void)nbytes;
-    USM_LEVEL_ZERO_GIVE_BACK(zeMemFree, usm_level_zero_context_of(context)->id, pointer);
-    atomic_fetch_sub(&usm_level_zero_context_of(context)->users, 1);
+    USM_LEVEL_ZERO_GIVE_BACK(zeMemFree, context->id, pointer);
+    atomic_fetch_sub(&context->users, 1);
 }
 
 bool usm_level_zero_is_or_has(const usm_level_zero_device *device, ze_device_handle_t id)

@@ -94,13 +94,12 @@ usm_status usm_level_zero_share_create(usm_place *place, usm_shared_memory *memo
     if (handle == NULL) {
         return usm_error_memory(error, sizeof *handle, "the driver's handle of a shared block");
     }
-    usm_status status = usm_level_zero_memory_allocate(place->context, place->device, memory->kind,
-                                                       memory->nbytes, &memory->pointer, zeroed, error);
+    usm_status status =
+        usm_level_zero_memory_allocate(place, memory->kind, memory->nbytes, &memory->pointer, zeroed, error);
     if (status == USM_OK) {
         status = get_handle(place, memory->pointer, handle, record, error);
         if (status != USM_OK) {
-            usm_level_zero_memory_free(place->context, place->device, memory->kind, memory->pointer,
-                                       memory->nbytes);
+            usm_level_zero_memory_free(place, memory->kind, memory->pointer, memory->nbytes);
         }
     }
     if (status != USM_OK) {
@@ -203,5 +202,5 @@ void usm_level_zero_share_close(usm_place *place, const usm_shared_memory *memor
     }
     put_handle(place, handle);
     free(handle);
-    usm_level_zero_memory_free(place->context, place->device, memory->kind, memory->pointer, memory->nbytes);
+    usm_level_zero_memory_free(place, memory->kind, memory->pointer, memory->nbytes);
 }

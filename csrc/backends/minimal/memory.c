@@ -4,11 +4,10 @@
 #include <stdlib.h>
 
 /* Any thread, no lock. aligned_alloc takes sizes that are multiples of the alignment. */
-usm_status usm_minimal_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
-                                       void **out, bool *zeroed, usm_error *error)
+usm_status usm_minimal_memory_allocate(const usm_place *place, usm_kind kind, size_t nbytes, void **out,
+                                       bool *zeroed, usm_error *error)
 {
     enum { ALIGNMENT = 256 };
-    (void)context;
     *zeroed = false;
     *out = nbytes <= SIZE_MAX - ALIGNMENT
                ? aligned_alloc(ALIGNMENT, (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
@@ -17,14 +16,12 @@ usm_status usm_minimal_memory_allocate(usm_context *context, usm_device *device,
                ? USM_OK
                : usm_error_set(error, USM_MEMORY,
                                "cannot allocate %zu bytes of %s memory on %s: the system has no more", nbytes,
-                               usm_kind_name(kind), device->info.name);
+                               usm_kind_name(kind), place->device->info.name);
 }
 
-void usm_minimal_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
-                             size_t nbytes)
+void usm_minimal_memory_free(const usm_place *place, usm_kind kind, void *pointer, size_t nbytes)
 {
-    (void)context;
-    (void)device;
+    (void)place;
     (void)kind;
     (void)nbytes;
     free(pointer);

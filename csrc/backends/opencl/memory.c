@@ -93,16 +93,17 @@ static void ask_for_huge_pages(void *block, size_t nbytes)
  * The driver's code is reported as the reason; clSVMAlloc gives none, so CL_MEM_OBJECT_ALLOCATION_FAILURE
  * stands for it.
  */
-usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
-                                      void **out, bool *zeroed, usm_error *error)
+usm_status usm_opencl_memory_allocate(const usm_place *place, usm_kind kind, size_t nbytes, void **out,
+                                      bool *zeroed, usm_error *error)
 {
-    usm_opencl_context *native = usm_opencl_context_of(context);
+    const usm_device *device = place->device;
+    usm_opencl_context *native = usm_opencl_context_of(place->context);
     const usm_opencl_platform *platform = native->platform;
     cl_int code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     cl_context id;
     *zeroed = false;
     *out = NULL;
-    usm_status status = usm_opencl_native_context(context, device, &id, error);
+    usm_status status = usm_opencl_native_context(place->context, place->device, &id, error);
     if (status != USM_OK) {
         return status;
     }
@@ -146,16 +147,15 @@ static bool ask(const usm_opencl_platform *platform, cl_context context, const v
     return platform->alloc_info(context, pointer, what, size, value, NULL) == CL_SUCCESS;
 }
 
-void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
-                            size_t nbytes)
+void usm_opencl_memory_free(const usm_place *place, usm_kind kind, void *pointer, size_t nbytes)
 {
-    const usm_opencl_context *native = usm_opencl_context_of(context);
-    cl_context id = usm_opencl_find_context(context, usm_opencl_device_of(device)->id);
+    usm_opencl_context *native = usm_opencl_context_of(place->context);
+    cl_context id = usm_opencl_find_context(place->context, usm_opencl_device_of(place->device)->id);
     (void)kind;
     (void)nbytes;
     if (native->memory == USM_OPENCL_INTEL_USM) {
         void *block = pointer;
-        if (atomic_load_explicit(&((usm_opencl_context *)native)->moves, memory_order_relaxed) &&
+        if (atomic_load_explicit(&native->moves, memory_order_relaxed) &&
             !ask(native->platform, id, pointer, CL_MEM_ALLOC_BASE_PTR_INTEL, &block, sizeof block)) {
             block = pointer;
         }

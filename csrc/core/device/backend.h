@@ -341,22 +341,21 @@ typedef struct usm_backend {
      * blocks and calls again.
      *   Thread: any. Locks: none. Blocks: work; never without has_driver.
      */
-    usm_status (*memory_allocate)(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
-                                  void **out, bool *zeroed, usm_error *error);
+    usm_status (*memory_allocate)(const usm_place *place, usm_kind kind, size_t nbytes, void **out,
+                                  bool *zeroed, usm_error *error);
     /*
      * Frees a block; nbytes as at allocation. All work on it has ended. What the driver does not take back
      * the backend reports, here and in the entries that destroy (usm_unretrieved_report_once).
      *   Thread: any, also one of the driver or of a queue. Locks: none. Blocks: work, until the driver has
      *   none on the device; never for kinds that are not in device->info.frees_wait.
      */
-    void (*memory_free)(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
-                        size_t nbytes);
+    void (*memory_free)(const usm_place *place, usm_kind kind, void *pointer, size_t nbytes);
     /*
      * Makes the driver return the freed memory that it keeps for later allocations to the system.
      *   Thread: any. Locks: none. Blocks: work, until frees that were enqueued have taken place.
      *   NULL: the driver keeps no freed memory.
      */
-    void (*memory_trim)(usm_device *device);
+    void (*memory_trim)(const usm_place *place);
     /*
      * Says what the driver knows about a pointer.
      *   Thread: any. Locks: none. Blocks: never. NULL: the backend can use any pointer of the process (host).

@@ -96,10 +96,10 @@ static usm_status ask_driver(usm_place *place, usm_kind kind, size_t block, void
     if (status != USM_OK) {
         return status;
     }
+    const usm_backend *backend = place->context->backend;
     status = USM_UNLESS_FORKED(
-        place->context->backend, error,
-        USM_CALL_IF(place->context->backend->has_driver, place->context->backend, memory_allocate)(
-            place->context, place->device, kind, block, out, zeroed, error));
+        backend, error,
+        USM_CALL_IF(backend->has_driver, backend, memory_allocate)(place, kind, block, out, zeroed, error));
     if (status != USM_OK) {
         usm_usage_give(place, block);
     }

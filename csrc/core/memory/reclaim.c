@@ -31,7 +31,7 @@ void usm_reclaim_block(usm_alloc *alloc)
     usm_blocks_remove(alloc);
     if (!usm_is_forked(backend)) { /* else the parent's driver still has it */
         USM_CALL_IF(free_waits(alloc), backend, memory_free)
-        (place->context, place->device, alloc->kind, alloc->pointer, alloc->size);
+        (place, alloc->kind, alloc->pointer, alloc->size);
     }
     usm_usage_give(place, alloc->size);
 }
@@ -265,7 +265,7 @@ size_t usm_reclaim_place(usm_place *place)
         freed += usm_reclaim_pool(place->pools[kind]);
     }
     if (place->context->backend->memory_trim != NULL && !usm_is_forked(place->context->backend)) {
-        USM_CALL(place->context->backend, memory_trim)(place->device);
+        USM_CALL(place->context->backend, memory_trim)(place);
     }
     return freed;
 }
