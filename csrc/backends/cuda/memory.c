@@ -212,7 +212,7 @@ usm_status usm_cuda_pointer(const void *pointer, usm_pointer_info *info, usm_err
     CUdeviceptr base = 0;
     size_t size = 0;
     void *values[N] = {&type, &managed, &ordinal, &base, &size};
-    *info = (usm_pointer_info){.driver_answered = true, .complete = true};
+    *info = (usm_pointer_info){.identifies = USM_IDENTIFIES_ALL};
     CUresult code = usm_cuda.cuPointerGetAttributes(N, names, values, usm_cuda_address(pointer));
     if (code == CUDA_ERROR_INVALID_VALUE) {
         return USM_OK; /* some drivers say so of memory that they do not know */

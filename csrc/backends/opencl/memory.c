@@ -180,7 +180,7 @@ static usm_device *device_of_memory(const usm_context *context, cl_device_id id)
     return context->devices[0];
 }
 
-/* Only the extension can tell; SVM has no such function, so `asked` stays false there. */
+/* Only the extension identifies memory; SVM has no such function. */
 usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
                                    usm_error *error)
 {
@@ -192,7 +192,7 @@ usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, us
     if (native->memory != USM_OPENCL_INTEL_USM || platform->alloc_info == NULL) {
         return USM_OK;
     }
-    info->driver_answered = true;
+    info->identifies = USM_IDENTIFIES_SOME;
     cl_int code =
         platform->alloc_info(native->id, pointer, CL_MEM_ALLOC_TYPE_INTEL, sizeof type, &type, NULL);
     if (code != CL_SUCCESS) {

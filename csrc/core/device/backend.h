@@ -51,15 +51,21 @@ typedef enum usm_memory_connection {
     USM_CONNECTION_UNIFIED,    /* usable in place */
 } usm_memory_connection;
 
+/* Which memory of a context its driver identifies by a pointer, and so what an unknown pointer may be. */
+typedef enum usm_identifies {
+    USM_IDENTIFIES_NONE, /* an unknown pointer may be any memory of the context */
+    USM_IDENTIFIES_SOME, /* an unknown pointer may be memory of another call of the driver (OpenCL: SVM) */
+    USM_IDENTIFIES_ALL,  /* an unknown pointer is no memory of the context */
+} usm_identifies;
+
 /* What a driver knows about a pointer that somebody else allocated. */
 typedef struct usm_pointer_info {
+    usm_identifies identifies; /* set also where the question fails, if the driver was asked */
     /*
-     * One of the context, or with CUDA any root device. NULL: the driver does not know the pointer. No driver
-     * reports SVM.
+     * One of the context or, where pointers mean the same in all contexts, any root device of the backend.
+     * NULL: the driver does not know the pointer, and what follows is not set.
      */
     usm_device *device;
-    bool driver_answered; /* the driver knows all of its memory but SVM */
-    bool complete;        /* and it has no SVM: a pointer that it does not know is no memory of the context */
     usm_kind kind;
     void *base;  /* of the whole allocation */
     size_t size; /* of the whole allocation; 0 where the driver does not report it */

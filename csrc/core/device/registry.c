@@ -231,8 +231,8 @@ static usm_device *device_of(usm_device *device, const void *pointer)
 
 /*
  * Is this memory that the device shows as kDLOneAPI? Level Zero and OpenCL count their devices each by
- * themselves, and CUDA's have that view beside their own, which only we give them: their drivers know whose
- * memory it is, but OpenCL's of SVM.
+ * themselves, and CUDA's have that view beside their own, which only we give them: a driver that identifies
+ * memory knows whose it is.
  */
 typedef enum match { NO, UNKNOWN, YES } match;
 
@@ -252,7 +252,7 @@ static match device_owns_pointer(usm_device *device, const void *pointer)
         USM_CALL(device->backend, memory_query)(context, pointer, &info, NULL) != USM_OK) {
         return UNKNOWN;
     }
-    return info.device == device ? YES : info.driver_answered ? NO : UNKNOWN;
+    return info.device == device ? YES : info.identifies == USM_IDENTIFIES_NONE ? UNKNOWN : NO;
 }
 
 usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer)

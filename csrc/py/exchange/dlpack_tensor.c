@@ -58,14 +58,15 @@ static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_
         return USM_OK;
     }
     usm_status status = usm_memory_query(queue->context, data, &info, error);
-    if (status != USM_OK && (info.complete || wraps)) {
+    bool complete = info.identifies == USM_IDENTIFIES_ALL;
+    if (status != USM_OK && (complete || wraps)) {
         return status;
     }
     if (status != USM_OK) {
         usm_error_clear(error);
         info.device = NULL;
     }
-    if (info.device == NULL && info.complete) {
+    if (info.device == NULL && complete) {
         return usm_error_set(
             error, USM_BUFFER,
             "the tensor's memory is at %p, which the %s driver does not know as memory of its own%s",
@@ -81,7 +82,7 @@ static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_
     if (info.device != NULL) {
         *kind = info.kind;
     }
-    if (!info.complete && !wraps) {
+    if (!complete && !wraps) {
         return USM_OK;
     }
     if (info.size > 0 && !usm_span_is_within(data, low, high, info.base, info.size)) {

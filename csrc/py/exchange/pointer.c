@@ -173,14 +173,14 @@ static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_pl
         claim->kind = claim->kind >= 0 ? claim->kind : USM_HOST;
         return USM_OK;
     }
-    if (info.complete && !queue->device->info.has_usm_system) {
+    if (info.identifies == USM_IDENTIFIES_ALL && !queue->device->info.has_usm_system) {
         return usm_error_set(
             error, claim->refusal,
             "the driver does not know %p as memory of the queue's context; use memory of another context "
             "in that context (Context.from_native)",
             claim->address);
     }
-    if (claim->usm && !info.driver_answered) {
+    if (claim->usm && info.identifies == USM_IDENTIFIES_NONE) {
         claim->kind = queue->device->info.has_usm_shared ? USM_SHARED : USM_DEVICE;
     }
     if (claim->kind < 0) {
