@@ -320,7 +320,7 @@ void usm_cuda_captures_free(usm_cuda_queue *native);
  * context is current, the queue's lock may be held; does not wait.
  */
 bool usm_cuda_multiply(CUstream stream, const usm_launch *launch);
-/* Its file (usm_kernel.library). The first call for a device takes long. Any thread, no lock. */
+/* Its file (usm_computed_by). The first call for a device takes long. Any thread, no lock. */
 const char *usm_cuda_multiply_library(usm_device *device);
 
 /* launch.c. The device's context is current (usm_cuda_enter), the queue's lock may be held; does not wait. */

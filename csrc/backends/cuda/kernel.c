@@ -197,7 +197,7 @@ done:
         return status;
     }
     base->native = native;
-    base->library = native->product_size != 0 ? usm_cuda_multiply_library(owner->device) : NULL;
+    base->computed_by.library = native->product_size != 0 ? usm_cuda_multiply_library(owner->device) : NULL;
     return USM_OK;
 }
 

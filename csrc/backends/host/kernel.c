@@ -65,7 +65,8 @@ usm_status usm_host_kernel_create(usm_kernel *kernel, const char *name, usm_erro
     const struct usmpy_kernel_entry *entry =
         native->kernels != NULL ? find(native->kernels, name) : usm_cpu_kernel_named(name);
     if (entry != NULL) {
-        kernel->instructions = native->kernels != NULL ? NULL : usm_cpu_loops_about(name, &kernel->library);
+        usm_computed_by *by = &kernel->computed_by;
+        by->instructions = native->kernels != NULL ? NULL : usm_cpu_loops_about(name, &by->library);
         return from_entry(kernel, entry, error);
     }
     return usm_error_set(error, USM_INDEX, "the program has no kernel %s", name);

@@ -474,8 +474,8 @@ typedef struct usm_backend {
      */
     usm_status (*program_binary)(usm_program *program, void **out, size_t *size, usm_error *error);
     /*
-     * Sets kernel->native, the parameters (usm_kernel_set_parameters), and the library of a built-in kernel
-     * that has one. USM_INDEX: no such kernel.
+     * Sets kernel->native, the parameters (usm_kernel_set_parameters), and `computed_by` of a built-in
+     * kernel. USM_INDEX: no such kernel.
      *   Thread: any. Locks: none. Blocks: driver, for long where a library is opened; never without
      *   has_driver. NULL exactly where program_build is.
      */

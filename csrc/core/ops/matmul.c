@@ -126,7 +126,7 @@ static const char *find_library(const usm_queue *queue, usm_dtype computed, cons
         if (usm_builtin_kernel_find(queue, &builtin, &kernel, &error) != USM_OK) {
             usm_error_clear(&error);
         } else if (is_small(r)) {
-            path = kernel->library;
+            path = kernel->computed_by.library;
         }
     }
     return path;

@@ -180,8 +180,8 @@ static void find_loops(const usm_queue *queue, const usm_elementwise *kernel, us
         usm_error_clear(&error); /* a submission reports it */
         return;
     }
-    plan->instructions = found->instructions;
-    plan->library = found->library;
+    plan->instructions = found->computed_by.instructions;
+    plan->library = found->computed_by.library;
 }
 
 static const usm_elementwise logic = {.module = "logic", .function = "usm_logic"};

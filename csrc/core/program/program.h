@@ -73,6 +73,20 @@ typedef enum usm_fit {
     USM_FIT_RANGE,  /* any groups: the backend passes the range to the kernel, which checks it */
 } usm_fit;
 
+/*
+ * What a backend uses to compute launches of a built-in kernel, where that is more than the kernel's own
+ * source. Users read it (explain_operation, explain_matmul), and plans depend on it. Static texts.
+ */
+typedef struct usm_computed_by {
+    /*
+     * The file of a library. It computes whole launches of usm_matmul_float32 and usm_matmul_float64 if the
+     * rows or the columns of both matrices are side by side, and lengths and strides fit in an int; other
+     * kernels call functions of it. NULL: there is none.
+     */
+    const char *library;
+    const char *instructions; /* the set that was chosen for this processor; NULL: there is no choice */
+} usm_computed_by;
+
 /* A kernel of a program. Immutable once it was created. */
 typedef struct usm_kernel {
     usm_refcount refs;
@@ -88,14 +102,7 @@ typedef struct usm_kernel {
     usm_fit fit;
     bool types_unknown; /* the driver only tells sizes; signatures may have another number of parameters */
     void *native;
-    /*
-     * Of the built-in usm_matmul_float32 and usm_matmul_float64: the file of the library that computes
-     * launches if the rows or the columns of both matrices are side by side, and lengths and strides fit in
-     * an int. Of the host's usm_operate_*: that of the library whose functions they call. NULL: there is
-     * none.
-     */
-    const char *library;
-    const char *instructions; /* of the host's built-in kernels: the set that they are compiled for */
+    usm_computed_by computed_by; /* of a built-in kernel; all NULL at kernel_create */
 } usm_kernel;
 
 /*
