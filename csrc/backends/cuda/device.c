@@ -137,7 +137,8 @@ static void describe(usm_cuda_device *native, usm_device_info *info)
     info->dlpack_type = kDLCUDA;
     info->dlpack_shared_type = kDLCUDAManaged;
     info->dlpack_host_type = kDLCUDAHost;
-    info->dlpack_id = info->dlpack_oneapi_id = (int32_t)id;
+    info->dlpack_view_type = kDLOneAPI;
+    info->dlpack_id = info->dlpack_view_id = (int32_t)id;
 }
 
 /* `peers` has one entry for each device of the process. NULL: memory ran out. */

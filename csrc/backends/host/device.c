@@ -175,7 +175,6 @@ usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *e
     snprintf(info->platform_vendor, sizeof info->platform_vendor, "usmpy");
     snprintf(info->platform_version, sizeof info->platform_version, "%s", info->driver_version);
     describe_limits(info);
-    info->dlpack_oneapi_id = -1;
     info->dlpack_type = kDLCPU;
     info->dlpack_id = 0;
     (*devices)[0] = device;

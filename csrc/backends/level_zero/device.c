@@ -217,7 +217,6 @@ static ze_result_t describe(usm_level_zero_device *device, usm_device_info *info
                                : device->max_block;
     result = result == ZE_RESULT_SUCCESS ? ask_compute(device, info) : result;
     info->host_reads_device = *type == USM_CPU;
-    info->dlpack_oneapi_id = -1;
     info->dlpack_type = kDLOneAPI;
     return result == ZE_RESULT_SUCCESS ? ask_groups(device, info) : result;
 }

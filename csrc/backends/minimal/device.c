@@ -37,7 +37,6 @@ static void describe(usm_device_info *info)
     /* DLPack's name for devices that it does not know; other libraries refuse it. */
     info->dlpack_type = kDLExtDev;
     info->dlpack_id = 0;
-    info->dlpack_oneapi_id = -1;
 }
 
 usm_status usm_minimal_start(usm_device ***devices, size_t *n_devices, usm_error *error)

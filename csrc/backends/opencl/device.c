@@ -285,7 +285,6 @@ static bool describe(usm_opencl_device *device, usm_device_type type, usm_device
     info->host_reads_device = type == USM_CPU && device->memory != USM_OPENCL_COARSE_SVM;
     info->is_host = info->host_reads_device && (abilities & CL_EXEC_NATIVE_KERNEL) != 0 &&
                     device->platform->api->clEnqueueNativeKernel != NULL;
-    info->dlpack_oneapi_id = -1;
     info->dlpack_type = kDLOneAPI;
     free(extensions);
     return true;

@@ -116,8 +116,8 @@ typedef struct usm_device_info {
     int32_t dlpack_type, dlpack_id;
     /* The same of memory of kinds "shared" and "host", whose id is 0 then; 0: as memory of the device. */
     int32_t dlpack_shared_type, dlpack_host_type;
-    /* The id of the view kDLOneAPI beside these, where the device has that too; else -1. */
-    int32_t dlpack_oneapi_id;
+    /* Another name under which memory on this device is exported on request and found; type 0: none. */
+    int32_t dlpack_view_type, dlpack_view_id;
 } usm_device_info;
 
 /*
@@ -138,6 +138,12 @@ typedef struct usm_device {
     struct usm_device *sibling;
     _Atomic int64_t synchronized_ns; /* all that the driver got before this usm_clock_ns has ended */
 } usm_device;
+
+/* The pair is the device's other name in DLPack. */
+static inline bool usm_device_info_has_view(const usm_device_info *info, int64_t type, int64_t id)
+{
+    return type != 0 && type == info->dlpack_view_type && id == info->dlpack_view_id;
+}
 
 /* Zeroed, with unknown limits. */
 void usm_device_info_init(usm_device_info *info);

@@ -230,9 +230,9 @@ static usm_device *device_of(usm_device *device, const void *pointer)
 }
 
 /*
- * Is this memory that the device shows as kDLOneAPI? Level Zero and OpenCL count their devices each by
- * themselves, and CUDA's have that view beside their own, which only we give them: a driver that identifies
- * memory knows whose it is.
+ * Is this memory of the device? Of a name that devices of several backends have: Level Zero and OpenCL count
+ * theirs as kDLOneAPI each by themselves, and others may have it as a view, which only we give them. A driver
+ * that identifies memory knows whose it is.
  */
 typedef enum match { NO, UNKNOWN, YES } match;
 
@@ -271,7 +271,7 @@ usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer
             if (named && type != kDLOneAPI) {
                 return report->devices[k];
             }
-            if (type == kDLOneAPI && (named || info->dlpack_oneapi_id == id)) {
+            if (named || usm_device_info_has_view(info, type, id)) {
                 match match = device_owns_pointer(report->devices[k], pointer);
                 int rank = match == YES || named ? (int)match : -1;
                 if (rank > best_rank) {

@@ -150,7 +150,7 @@ static bool shows_as(const usmpy_array *array, int64_t type, int64_t id)
     if (type == kDLCPU) {
         return id == 0 && usm_alloc_host_reads(array->alloc);
     }
-    if (type == kDLOneAPI && info->dlpack_oneapi_id >= 0 && id == info->dlpack_oneapi_id) {
+    if (usm_device_info_has_view(info, type, id)) {
         return true;
     }
     /* Host-readable and managed memory can also be exported as that of its own device. */
