@@ -126,28 +126,33 @@ typedef struct usm_native_entries {
      */
     void (*count)(usm_native what, void *handle, bool more);
     /*
-     * Called about a foreign queue before anything is recorded: may this thread submit work that waits for
-     * these events? A refusal leaves no trace for later work. Locks: queue and hazards. Blocks: never.
-     * NULL: it always may.
+     * Of a driver with queues that take work from one thread alone, such as default streams of a thread:
+     * called about a foreign queue before anything is recorded. May the calling thread submit work that waits
+     * for these events, now and without another thread? USM_VALUE, with the reason, where it may not: the
+     * refused task leaves no trace for later work. Locks: queue and hazards. Blocks: never.
+     * NULL: every thread may submit to every queue.
      */
     usm_status (*admit)(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error);
     /*
-     * Describes a stream of another library (stream.h). USM_DRIVER if it is none as far as the driver can
-     * tell, USM_VALUE if it belongs to another device. Blocks: never. NULL: the backend has no streams
-     * that other libraries could name.
+     * Describes a stream of another library (stream.h): a queue of the driver in order, which protocols of
+     * exchange pass as a number. Does not disturb a graph capture, and asks nothing of a capturing stream
+     * that would end its capture. USM_DRIVER if it is none as far as the driver can tell, USM_VALUE if it
+     * belongs to another device. Blocks: never. NULL: the backend has no streams that other libraries could
+     * name.
      */
     usm_status (*stream_inspect)(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error);
     /*
      * The number of a stream that the caller knows to live: no other stream of the process has, had or will
-     * have it. USM_STREAM_IN_LEGACY for a stream that the default stream waits for, which can be asked
-     * instead at any time; 0 while it is being captured; USM_STREAM_NO_ID where the driver cannot tell.
-     * Blocks: never. NULL exactly where stream_inspect is.
+     * have it, although handles come again. USM_STREAM_IN_LEGACY for a stream that the device's default
+     * stream waits for, which can be asked instead at any time; 0 while it is being captured;
+     * USM_STREAM_NO_ID where the driver cannot tell: the core then never takes a stream for one that it saw
+     * before. Blocks: never. NULL exactly where stream_inspect is.
      */
     uint64_t (*stream_id)(usm_device *device, void *stream);
     /*
-     * Waits for all work of the device, also of other libraries, and keeps their submissions out meanwhile;
-     * captures go on. USM_OK where no work can be left: a lost device. Blocks: work.
-     * NULL exactly where stream_inspect is.
+     * Waits for all work that the device has at the call, also that of other libraries, in any stream. Graph
+     * captures of others stay valid. For memory whose stream nobody named, or whose stream has gone. USM_OK
+     * where no work can be left: a lost device. Blocks: work. NULL exactly where stream_inspect is.
      */
     usm_status (*synchronize)(usm_device *device, usm_error *error);
 } usm_native_entries;
@@ -162,6 +167,10 @@ typedef struct usm_shared_memory {
 
 #define USM_SHARE_BYTES 256
 #define USM_SHARE_DESCRIPTORS 4
+/*
+ * What a driver's handle of an event for other processes takes: CU_IPC_HANDLE_SIZE, HIP_IPC_HANDLE_SIZE and
+ * ZE_MAX_IPC_HANDLE_SIZE (of a pool of events) are all 64.
+ */
 #define USM_SHARE_ORDER 64
 
 /* How other processes find a block: bytes and file descriptors, which travel with each handle. */
@@ -200,14 +209,14 @@ typedef struct usm_share_entries {
     usm_status (*create)(usm_place *place, usm_shared_memory *memory, usm_share_record *record, bool *zeroed,
                          usm_error *error);
     /*
-     * Writes what tells a process that opens the block when the work that `queue` has so far has ended (CUDA:
-     * an event for several processes, recorded in its stream). The queue is in order, of the block's place,
-     * and ordered after all that is pending on the block: the driver has that work, or it has ended. One
-     * event a block, recorded again each time, is enough: an older handle then waits for more. `close`
-     * releases it. Called for blocks that were opened here, too. `order` is zeros, and stays so where
-     * that work has ended. USM_LATER: the driver cannot tell other processes, and the core waits as for NULL.
-     * Blocks: never.
-     *   NULL: the core waits, before it makes a handle, until all work on the block has ended.
+     * Writes what tells a process that opens the block when the work that `queue` has so far has ended: as a
+     * rule the handle of an event for several processes, which is recorded in the queue. The queue is in
+     * order, of the block's place, and ordered after all that is pending on the block: the driver has that
+     * work, or it has ended. One event a block, recorded again each time, is enough: an older handle then
+     * waits for more. `close` releases it. Called for blocks that were opened here, too. `order` is zeros,
+     * and stays so where that work has ended. USM_LATER: the driver cannot tell other processes, and the core
+     * waits as for NULL. Blocks: never. NULL: the core waits, before it makes a handle, until all work on the
+     * block has ended.
      */
     usm_status (*signal)(usm_queue *queue, const usm_shared_memory *memory, uint8_t order[USM_SHARE_ORDER],
                          usm_error *error);
@@ -222,8 +231,9 @@ typedef struct usm_share_entries {
     usm_status (*open)(usm_place *place, const usm_share_record *record, bool readonly,
                        usm_shared_memory *memory, usm_error *error);
     /*
-     * Lets this process write to a block that it opened with `readonly`; the pointer stays. May be called
-     * twice. Blocks: driver. NULL: `open` never forbids writes.
+     * A second handle of the block allows what that of `open` forbade by `readonly`: the device may write to
+     * the memory from now on, at the same pointer. May be called twice, and by several threads at once.
+     * Blocks: driver. NULL: `open` never forbids writes.
      */
     usm_status (*make_writable)(usm_place *place, const usm_shared_memory *memory, usm_error *error);
     /*
