@@ -21,6 +21,10 @@
  *   - None may call Python or take the GIL. Only the function of usm_command.host does, on a thread of the
  *     queue.
  *   - A call that failed has changed nothing.
+ *   - Calls come from any thread, also one that uses the driver by another library. What a driver keeps for
+ *     each thread (a current device or context, a mode of captures, the last error) is set at the beginning
+ *     of an entry, and is at its end as it was found.
+ *   - Times are in nanoseconds of usm_clock_ns. A driver's own clock is converted by the backend.
  */
 #ifndef USM_CORE_BACKEND_H
 #define USM_CORE_BACKEND_H
@@ -343,11 +347,13 @@ typedef struct usm_backend {
      */
     void (*context_destroy)(usm_context *context);
     /*
-     * The interpreter has ended. Gives the driver back what it has of a default context and of its cached
-     * queues, unless memory, a program or pending work still needs it. The structs stay. Returns false if
-     * nothing was given back.
+     * Of a driver whose objects must be released while its library still works, before the process ends. The
+     * interpreter has ended, and the core has given back the memory that nobody uses. Gives the driver back
+     * what it has of a default context and of its cached queues (usm_place.queue), unless memory, a program
+     * or pending work still needs it, which the backend counts. The structs stay. Returns false if nothing
+     * was given back.
      *   Thread: the one that ends the interpreter. Locks: none. Blocks: work, for a second or so at most.
-     *   NULL: the driver keeps the parts of default contexts until the process ends.
+     *   NULL: the end of the process releases what default contexts have.
      */
     bool (*context_close)(usm_context *context);
 
@@ -420,6 +426,20 @@ typedef struct usm_backend {
 
     /*
      * Enqueues the command, ordered after all of event->links, some of which may have ended (usm_link_look).
+     * A link may be a task of any queue, context, device or backend: link->event is an event of this backend
+     * only where usm_link_look answers USM_LINK_IN_DRIVER, and may then still be one of another context.
+     *
+     * Commands hold what a driver may not take, and the backend then goes another way (USM_ON_HOST, a block
+     * in between): a copy may overlap itself (usm_command_overlaps), and either side may be memory of the
+     * host that the driver does not know, such as pageable memory. A fill of the device's memory has an
+     * address that is a multiple of the pattern, which is no longer than max_fill; one of memory that the
+     * device does not reach has any address and pattern. A prefetch is a hint. A marker may have an event of
+     * another library (command->event) to wait for, if the backend has streams.
+     *
+     * What the command points to is the caller's (usm_event_keep_command copies it). Where the driver does
+     * not keep a kernel that it runs, the backend holds a count of it until the launch has ended
+     * (usm_kernel_retain): the caller's may go before.
+     *
      *   USM_OK: the driver has it.
      *   USM_ON_HOST: a thread of the queue runs it once all links have ended: the function of a host command,
      *     queue_run for others. Host commands of a queue that is not shared always get this answer.
@@ -445,7 +465,8 @@ typedef struct usm_backend {
     /*
      * How far has the driver come with a task that it has? Called for the tasks of a queue in the order of
      * their submission, and no more once the driver has ended the task: then sets start_ns and end_ns if the
-     * event is profiled, and fills the error if it failed. Leaves a graph capture alone.
+     * event is profiled (the core raises times that lie before the submission), and fills the error if it
+     * failed. Leaves a graph capture alone.
      *   Thread: any, also the watching thread. Locks: queue. Blocks: never.
      *   NULL: no task is ever in a driver.
      */

@@ -18,7 +18,11 @@ typedef struct usm_program_source {
     usm_language language;
     const void *data; /* text is followed by a 0 that size does not count */
     size_t size;
-    const char *options; /* of the compiler; "" for none */
+    /*
+     * Options of the compiler as the user wrote them, separated by blanks, or as a translator of csrc/py
+     * wrote them: for CUDA one a line. "": none.
+     */
+    const char *options;
     /*
      * The parameters of the kernels, one line each (signature.h), for drivers that do not tell them; or NULL.
      */
