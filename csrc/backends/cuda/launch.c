@@ -15,16 +15,6 @@
 static const unsigned most_groups[3] = {0x7fffffff, 65535, 65535};
 static const unsigned most_items[3] = {1024, 1024, 64};
 
-/* The largest group size up to the limit that divides the range. */
-static size_t largest_divisor(size_t n, size_t limit)
-{
-    size_t divisor = n < limit ? n : limit;
-    while (n % divisor != 0) {
-        divisor--;
-    }
-    return divisor;
-}
-
 /*
  * Chooses the size of a group where the launch does not give one. Groups may reach beyond the range, which
  * the kernel then checks; kernels that use groups need a range that is a multiple of their size.
@@ -35,7 +25,7 @@ static void choose_local(const usm_kernel *kernel, const size_t *global, size_t 
     size_t room = native->block;
     for (int i = 0; i < 3; i++) {
         size_t limit = room < most_items[i] ? room : most_items[i];
-        local[i] = kernel->fit == USM_FIT_GROUPS ? largest_divisor(global[i], limit)
+        local[i] = kernel->fit == USM_FIT_GROUPS ? usm_largest_divisor(global[i], limit)
                    : global[i] < limit           ? global[i]
                                                  : limit;
         room /= local[i];

@@ -6,21 +6,6 @@
 
 #include <string.h>
 
-/*
- * Whether the driver has this argument already, as it keeps arguments from one launch to the next.
- * Pointers are handed over each time: the driver looks up the allocation then, which may be another one at
- * the same address.
- */
-static bool is_set(const usm_argument *set, const usm_argument *wanted)
-{
-    if (set->kind != wanted->kind || set->size != wanted->size) {
-        return false;
-    }
-    return wanted->kind == USM_PARAMETER_LOCAL ||
-           (wanted->kind == USM_PARAMETER_VALUE && wanted->size <= USM_INLINE_VALUE &&
-            memcmp(set->as.value, wanted->as.value, wanted->size) == 0);
-}
-
 /* A null pointer is a null value; local memory is a size without a value (zeKernelSetArgumentValue). */
 static ze_result_t set_argument(ze_kernel_handle_t id, uint32_t i, const usm_argument *argument)
 {
@@ -38,8 +23,9 @@ static ze_result_t set_argument(ze_kernel_handle_t id, uint32_t i, const usm_arg
 }
 
 /*
- * Hands over the arguments that changed. The kernel's lock held; on failure *i is the argument
- * that was refused.
+ * Hands over the arguments that changed, and pointers each time: the driver looks up the allocation then,
+ * which may be another one at the same address. The kernel's lock held; on failure *i is the argument that
+ * was refused.
  */
 static ze_result_t set_arguments(const usm_launch *launch, size_t *i)
 {
@@ -47,7 +33,7 @@ static ze_result_t set_arguments(const usm_launch *launch, size_t *i)
     for (*i = 0; *i < launch->n_arguments; ++*i) {
         const usm_argument *wanted = &launch->arguments[*i];
         usm_argument *set = &native->set[*i];
-        if (is_set(set, wanted)) {
+        if (usm_argument_is_set(set, wanted)) {
             continue;
         }
         set->kind = USM_PARAMETER_UNKNOWN;
@@ -60,16 +46,6 @@ static ze_result_t set_arguments(const usm_launch *launch, size_t *i)
         }
     }
     return ZE_RESULT_SUCCESS;
-}
-
-/* The largest divisor of n up to `most`. */
-static uint32_t divisor(size_t n, size_t most)
-{
-    size_t d = most < n ? most : n;
-    while (d > 1 && n % d != 0) {
-        d--;
-    }
-    return (uint32_t)(d > 0 ? d : 1);
 }
 
 /*
@@ -95,7 +71,7 @@ static void choose_group(const usm_launch *launch, const size_t required[3], uin
         group[1] = group[2] = 1;
     }
     for (int i = 0; i < 3; i++) {
-        group[i] = divisor(range->global[i], group[i]);
+        group[i] = (uint32_t)usm_largest_divisor(range->global[i], group[i]);
     }
 }
 

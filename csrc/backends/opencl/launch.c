@@ -4,28 +4,6 @@
  */
 #include "opencl.h"
 
-#include <string.h>
-
-/*
- * Whether the driver has this argument already, as it keeps arguments from one launch to the next. Handing
- * over a pointer costs Intel's driver as much as a tenth of a launch.
- */
-static bool is_set(const usm_argument *set, const usm_argument *wanted)
-{
-    if (set->kind != wanted->kind || set->size != wanted->size) {
-        return false;
-    }
-    switch (wanted->kind) {
-        case USM_PARAMETER_POINTER:
-            return set->as.pointer == wanted->as.pointer;
-        case USM_PARAMETER_LOCAL:
-            return true;
-        default:
-            return wanted->size <= USM_INLINE_VALUE &&
-                   memcmp(set->as.value, wanted->as.value, wanted->size) == 0;
-    }
-}
-
 /* clSetKernelArgMemPointerINTEL or clSetKernelArgSVMPointer, by where the context's memory comes from. */
 static cl_int set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint index, const void *pointer)
 {
@@ -90,7 +68,7 @@ static bool is_null(const usm_argument *argument)
 static bool has_new_null(const usm_opencl_kernel *native, const usm_launch *launch)
 {
     for (size_t i = 0; i < launch->n_arguments; i++) {
-        if (is_null(&launch->arguments[i]) && !is_set(&native->set[i], &launch->arguments[i])) {
+        if (is_null(&launch->arguments[i]) && !usm_argument_is_set(&native->set[i], &launch->arguments[i])) {
             return true;
         }
     }
@@ -98,7 +76,8 @@ static bool has_new_null(const usm_opencl_kernel *native, const usm_launch *laun
 }
 
 /*
- * Hands over what changed since the last launch. The kernel's lock held; on failure *i is the argument that
+ * Hands over what changed since the last launch: a pointer costs Intel's driver as much as a tenth of a
+ * launch. The kernel's lock held; on failure *i is the argument that
  * was refused. Drivers look up which allocation a pointer is in when it is handed over, so a pointer does not
  * count as known once any memory of the context has been freed: the address may be another allocation's now.
  */
@@ -122,7 +101,7 @@ static cl_int set_arguments(const usm_queue *queue, const usm_launch *launch, si
     for (*i = 0; *i < launch->n_arguments; ++*i) {
         const usm_argument *wanted = &launch->arguments[*i];
         usm_argument *set = &native->set[*i];
-        if (is_set(set, wanted)) {
+        if (usm_argument_is_set(set, wanted)) {
             continue;
         }
         set->kind = USM_PARAMETER_UNKNOWN;

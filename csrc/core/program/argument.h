@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef enum usm_parameter_kind {
     USM_PARAMETER_UNKNOWN, /* the program does not tell the type */
@@ -25,6 +26,16 @@ static inline size_t usm_range_items(const usm_range *range)
     return range->global[0] * range->global[1] * range->global[2];
 }
 
+/* The largest number up to `most` that divides n: work-items of a group, of n along an axis. At least 1. */
+static inline size_t usm_largest_divisor(size_t n, size_t most)
+{
+    size_t divisor = most < n ? most : n;
+    while (divisor > 1 && n % divisor != 0) {
+        divisor--;
+    }
+    return divisor > 0 ? divisor : 1;
+}
+
 /* Bytes of a value that an argument holds itself. */
 #define USM_INLINE_VALUE 16
 
@@ -43,6 +54,22 @@ typedef struct usm_argument {
 static inline const void *usm_argument_value(const usm_argument *argument)
 {
     return argument->size <= USM_INLINE_VALUE ? argument->as.value : argument->as.data;
+}
+
+/*
+ * For drivers that keep arguments from one launch to the next: whether `set`, which the driver has, is what
+ * is `wanted`. Larger values than an argument holds never are; kind UNKNOWN: the driver has none.
+ */
+static inline bool usm_argument_is_set(const usm_argument *set, const usm_argument *wanted)
+{
+    if (set->kind != wanted->kind || set->size != wanted->size) {
+        return false;
+    }
+    return wanted->kind == USM_PARAMETER_LOCAL ||
+           (wanted->kind == USM_PARAMETER_POINTER
+                ? set->as.pointer == wanted->as.pointer
+                : wanted->size <= USM_INLINE_VALUE &&
+                      memcmp(set->as.value, wanted->as.value, wanted->size) == 0);
 }
 
 #endif
