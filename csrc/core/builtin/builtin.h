@@ -10,6 +10,24 @@
 
 #define USM_BUILTIN_ARGUMENTS 12
 
+/*
+ * Parts of tables by type: row(type, number) makes a row of the texts of a type that kernels are compiled
+ * for, and of its usm_dtype. Signed integers have kernels of their own, or those of unsigned ones, where both
+ * wrap alike.
+ */
+#define USM_SIGNED_ROWS(row)                                                                         \
+    [USM_INT8] = row("int8", "1"), [USM_INT16] = row("int16", "2"), [USM_INT32] = row("int32", "3"), \
+    [USM_INT64] = row("int64", "4")
+#define USM_WRAPPING_ROWS(row)                                                                          \
+    [USM_INT8] = row("uint8", "5"), [USM_INT16] = row("uint16", "6"), [USM_INT32] = row("uint32", "7"), \
+    [USM_INT64] = row("uint64", "8")
+#define USM_REAL_ROWS(row)                                                                                 \
+    [USM_UINT8] = row("uint8", "5"), [USM_UINT16] = row("uint16", "6"), [USM_UINT32] = row("uint32", "7"), \
+    [USM_UINT64] = row("uint64", "8"), [USM_FLOAT32] = row("float32", "10"),                               \
+    [USM_FLOAT64] = row("float64", "11")
+#define USM_COMPLEX_ROWS(row) \
+    [USM_COMPLEX64] = row("complex64", "12"), [USM_COMPLEX128] = row("complex128", "13")
+
 /* A pair of different usm_dtypes; zeros: no cast. */
 typedef struct usm_cast {
     uint8_t dst, src;
@@ -36,7 +54,8 @@ static inline bool usm_builtin_is_cast(const usm_builtin *builtin)
     return builtin->cast.dst != builtin->cast.src;
 }
 
-/* Without the zeros that an initialiser would write into all of it: launches of small work are short. */
+/* All but n[0] and the cost. Without the zeros that an initialiser would write into all of it: launches of
+ * small work are short. */
 static inline void usm_builtin_init(usm_builtin *builtin, const char *module, const char *function,
                                     const char *options)
 {
@@ -46,6 +65,7 @@ static inline void usm_builtin_init(usm_builtin *builtin, const char *module, co
     builtin->n_arguments = 0;
     builtin->fresh = builtin->transposes = false;
     builtin->group = 0;
+    builtin->n[1] = builtin->n[2] = 1;
     builtin->cast = (usm_cast){0};
 }
 
@@ -99,7 +119,7 @@ bool usm_builtin_is_serial(const usm_place *place);
  */
 usm_dtype usm_builtin_computed(const usm_queue *queue, usm_dtype dtype);
 
-/* Whether the queue runs built-in kernels by the host's loops (csrc/cpu), which has more of them. */
+/* Whether the host's loops (csrc/cpu) run the built-in kernels and the strided commands of the queue. */
 bool usm_builtin_is_on_host(const usm_queue *queue);
 
 /*

@@ -7,16 +7,6 @@
 
 #include <string.h>
 
-static bool is_host(const usm_queue *queue)
-{
-    return queue->backend->builtin_language == USM_LANGUAGE_BUILTIN;
-}
-
-bool usm_command_is_looped(const usm_queue *queue)
-{
-    return is_host(queue) || queue->device->info.is_host;
-}
-
 void usm_command_plan(const usm_queue *queue, const usm_strided *strided, usm_kernel_plan *plan)
 {
     usm_kernel_plan_strided(plan, strided);
@@ -105,7 +95,7 @@ static usm_status submit_sequence(usm_queue *queue, const usm_submission *submis
     const double wide[] = {sequence->start, sequence->step, last};
     const float narrow[] = {(float)sequence->start, (float)sequence->step, (float)last};
     bool real = usm_dtype_table[sequence->dtype].kind == USM_DTYPE_KIND_FLOAT;
-    bool fp64 = queue->device->info.has_fp64 || usm_command_is_looped(queue);
+    bool fp64 = queue->device->info.has_fp64 || usm_builtin_is_on_host(queue);
     usm_builtin builtin;
     usm_builtin_init(&builtin, "sequence", sequence_function(sequence->dtype), NULL);
     usm_builtin_pointer(&builtin, sequence->dst);
@@ -115,7 +105,6 @@ static usm_status submit_sequence(usm_queue *queue, const usm_submission *submis
     }
     usm_builtin_value(&builtin, &n, sizeof n);
     builtin.n[0] = sequence->count;
-    builtin.n[1] = builtin.n[2] = 1;
     builtin.cost = 8 * (size_t)sequence->count;
     return usm_builtin_submit_for(queue, &builtin, submission, out, error);
 }
@@ -142,7 +131,7 @@ static bool is_aligned(const void *pointer, size_t size)
  */
 static bool driver_fills(const usm_queue *queue, const usm_submission *submission, size_t size)
 {
-    if (usm_command_is_looped(queue) ||
+    if (usm_builtin_is_on_host(queue) ||
         (size <= queue->device->info.max_fill && is_aligned(submission->command->as.fill.dst, size))) {
         return true;
     }
@@ -173,7 +162,6 @@ static usm_status submit_fill(usm_queue *queue, const usm_submission *submission
     }
     usm_builtin_value(&builtin, &n, sizeof n);
     builtin.n[0] = (int64_t)n;
-    builtin.n[1] = builtin.n[2] = 1;
     builtin.cost = command.as.fill.nbytes;
     return usm_builtin_submit_for(queue, &builtin, &shorter, out, error);
 }
@@ -183,7 +171,7 @@ usm_status usm_command_submit(usm_queue *queue, const usm_submission *submission
 {
     switch (submission->command->kind) {
         case USM_COMMAND_STRIDED:
-            if (!usm_command_is_looped(queue)) {
+            if (!usm_builtin_is_on_host(queue)) {
                 return submit_strided(queue, submission, out, error);
             }
             break;

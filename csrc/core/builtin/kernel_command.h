@@ -20,7 +20,5 @@ usm_status usm_command_submit(usm_queue *queue, const usm_submission *submission
 /* Of a strided command for this queue, where its device takes a kernel. */
 struct usm_kernel_plan;
 void usm_command_plan(const usm_queue *queue, const usm_strided *strided, struct usm_kernel_plan *plan);
-/* The host's loops do the strided commands of this queue. */
-bool usm_command_is_looped(const usm_queue *queue);
 
 #endif

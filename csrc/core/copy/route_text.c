@@ -1,6 +1,7 @@
 /* The plan of a copy in words: what usmpy.explain_copy() returns. */
 #include "route.h"
 
+#include "core/builtin/builtin.h"
 #include "core/builtin/kernel_command.h"
 #include "core/builtin/kernels.h"
 #include "core/memory/connection.h"
@@ -84,7 +85,7 @@ static void write_command(page *page, const usm_queue *queue, const usm_strided 
     if (usm_strided_is_block(axes)) {
         write_text(page, "%s of ", host ? "memmove" : "driver copy");
         write_size(page, usm_dtype_nbytes(axes->dst_dtype, axes->shape[0]));
-    } else if (usm_command_is_looped(queue)) {
+    } else if (usm_builtin_is_on_host(queue)) {
         write_text(page, "loop over %d ax%s", axes->ndim, axes->ndim == 1 ? "is" : "es");
     } else {
         usm_kernel_plan plan;

@@ -3,6 +3,7 @@
 #include "axes.h"
 
 #include "core/builtin/builtin.h"
+#include "core/layout/number.h"
 #include "kernels/abi/operate.h"
 
 /* Below, more reads under way at once (usm_groups_*) are better than wider ones (usm_packs_*). */
@@ -19,31 +20,16 @@ typedef struct names {
         .accumulate = "usm_accumulate_" type, .groups = "usm_groups_" type, .packs = "usm_packs_" type, \
         .columns = "usm_columns_" type, .rows = "usm_rows_" type                                        \
     }
-static const names kernels[USM_COMPUTED_DTYPES] = {
-    [USM_INT8] = NAMES("int8", "1"),
-    [USM_INT16] = NAMES("int16", "2"),
-    [USM_INT32] = NAMES("int32", "3"),
-    [USM_INT64] = NAMES("int64", "4"),
-    [USM_UINT8] = NAMES("uint8", "5"),
-    [USM_UINT16] = NAMES("uint16", "6"),
-    [USM_UINT32] = NAMES("uint32", "7"),
-    [USM_UINT64] = NAMES("uint64", "8"),
-    [USM_FLOAT32] = NAMES("float32", "10"),
-    [USM_FLOAT64] = NAMES("float64", "11"),
-    [USM_COMPLEX64] = NAMES("complex64", "12"),
-    [USM_COMPLEX128] = NAMES("complex128", "13"),
-};
+static const names kernels[USM_COMPUTED_DTYPES] = {USM_SIGNED_ROWS(NAMES), USM_REAL_ROWS(NAMES),
+                                                   USM_COMPLEX_ROWS(NAMES)};
 
 static usm_status launch(usm_queue *queue, usm_dtype computed, const char *function, const usm_view *dst,
                          const usm_view *src, const usm_accumulation *r, usm_error *error)
 {
     const names *names = &kernels[computed];
     usm_builtin builtin;
-    const usm_access accesses[] = {usm_write_view(dst), {src->alloc, USM_READ}};
+    const usm_view views[] = {*dst, *src};
     usm_builtin_init(&builtin, names->module, function, names->options);
-    usm_builtin_pointer(&builtin, dst->data);
-    usm_builtin_pointer(&builtin, src->data);
-    usm_builtin_value(&builtin, r, sizeof *r);
     builtin.n[0] = r->inner;
     builtin.n[1] = r->blocks;
     builtin.n[2] = r->outer;
@@ -64,7 +50,7 @@ static usm_status launch(usm_queue *queue, usm_dtype computed, const char *funct
         builtin.n[0] = r->outer;
     }
     builtin.cost = (size_t)(r->outer * r->reduced * r->inner * usm_dtype_table[r->type].itemsize);
-    return usm_builtin_submit(queue, &builtin, accesses, 2, error);
+    return usm_builtin_submit_views(queue, &builtin, views, 2, USM_WRITE, r, sizeof *r, error);
 }
 
 /* The least power of 2 that is n or more, or `most`. */
@@ -126,9 +112,8 @@ static usm_status reduce(usm_queue *queue, usm_accumulate_kind kind, usm_dtype c
             break;
         }
         usm_scratch *part = &parts[round % 2];
-        const int64_t n = r.outer * r.blocks * r.inner;
         usm_scratch_release(part);
-        status = usm_scratch_create(queue, computed, 1, &n, 'C', part, error);
+        status = usm_scratch_vector(queue, computed, r.outer * r.blocks * r.inner, part, error);
         if (status == USM_OK) {
             status = reduce_blocks(queue, computed, &part->view, &from, &r, error);
             from = part->view;
@@ -140,21 +125,6 @@ static usm_status reduce(usm_queue *queue, usm_accumulate_kind kind, usm_dtype c
     return status;
 }
 
-static usm_status fill_identity(usm_queue *queue, usm_accumulate_kind kind, const usm_view *dst,
-                                usm_error *error)
-{
-    static const int64_t still[USM_MAX_NDIM];
-    usm_scratch number;
-    usm_status status =
-        usm_scratch_number(queue, USM_BOOL, &(unsigned char){kind == USM_ACCUMULATE_PROD}, &number, error);
-    if (status == USM_OK) {
-        const usm_view all = {number.view.alloc, number.view.data, USM_BOOL, dst->ndim, dst->shape, still};
-        status = usm_copy_submit(queue, dst, &all, NULL, error);
-    }
-    usm_scratch_release(&number);
-    return status;
-}
-
 /* Kernels read the type that they compute in, and narrower ones; of real numbers, all but the widest. */
 static bool is_read(usm_dtype dtype, usm_dtype computed)
 {
@@ -163,15 +133,20 @@ static bool is_read(usm_dtype dtype, usm_dtype computed)
            (kind == USM_DTYPE_KIND_FLOAT && own == USM_DTYPE_KIND_FLOAT && dtype != USM_FLOAT64);
 }
 
+usm_status usm_identity_submit(usm_queue *queue, int op, const usm_view *dst, usm_error *error)
+{
+    unsigned char element[USM_MAX_PATTERN];
+    usm_number_store(dst->dtype, op == USM_PROD, 0, element);
+    return usm_fill_submit(queue, dst, element, NULL, error);
+}
+
 usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, const usm_view *dst,
                                  const usm_view *src, uint64_t reduced_axes, usm_error *error)
 {
     usm_axes_plan plan;
     usm_scratch copy, wide;
-    usm_view from = *src, to = *dst, along;
-    int64_t room[USM_MAX_NDIM];
+    usm_view from, to = *dst;
     usm_dtype computed = usm_builtin_computed(queue, dst->dtype);
-    usm_status status = USM_OK;
     usm_axes_plan_make(src, reduced_axes, false, &plan);
     bool rounds = (kind == USM_ACCUMULATE_SUM || kind == USM_ACCUMULATE_PROD) &&
                   usm_dtype_table[computed].kind >= USM_DTYPE_KIND_FLOAT;
@@ -180,18 +155,12 @@ usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, con
         return USM_OK;
     }
     if (plan.reduced == 0) {
-        return fill_identity(queue, kind, dst, error);
+        return usm_identity_submit(queue, kind, dst, error);
     }
-    copy.view.alloc = wide.view.alloc = NULL;
-    bool reads = is_read(src->dtype, computed);
-    if (!reads || !usm_axes_are_usable(src, &plan) || !usm_view_is_aligned(src)) {
-        usm_dtype dtype = reads ? src->dtype : computed;
-        status = usm_axes_scratch(queue, src, reduced_axes, &plan, dtype, &copy, &along, room, error);
-        if (status == USM_OK) {
-            status = usm_copy_submit(queue, &along, src, NULL, error);
-            from = copy.view;
-        }
-    }
+    wide.view.alloc = NULL;
+    usm_status status =
+        usm_axes_operand(queue, src, reduced_axes, &plan,
+                         is_read(src->dtype, computed) ? src->dtype : computed, &copy, &from, error);
     if (status == USM_OK && computed != dst->dtype) {
         status = usm_scratch_create(queue, computed, dst->ndim, dst->shape, 'C', &wide, error);
         to = wide.view;

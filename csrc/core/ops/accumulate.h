@@ -21,5 +21,7 @@ typedef enum usm_accumulate_kind {
  */
 usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, const usm_view *dst,
                                  const usm_view *src, uint64_t reduced_axes, usm_error *error);
+/* dst[...] = what no elements give: 0 for USM_SUM, 1 for USM_PROD. */
+usm_status usm_identity_submit(usm_queue *queue, int op, const usm_view *dst, usm_error *error);
 
 #endif

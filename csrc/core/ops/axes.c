@@ -1,5 +1,7 @@
 #include "axes.h"
 
+#include "compare.h"
+
 void usm_axes_plan_make(const usm_view *src, uint64_t reduced_axes, bool rows, usm_axes_plan *plan)
 {
     uint64_t outer = 1, reduced = 1, inner = 1; /* beside a length of 0, others may have any product */
@@ -19,13 +21,6 @@ void usm_axes_plan_make(const usm_view *src, uint64_t reduced_axes, bool rows, u
     plan->outer = (int64_t)outer;
     plan->reduced = (int64_t)reduced;
     plan->inner = (int64_t)inner;
-}
-
-bool usm_axes_are_usable(const usm_view *src, const usm_axes_plan *plan)
-{
-    int64_t size;
-    return plan->together && (usm_view_is_row_major(src, &size) ||
-                              (plan->any_order && (usm_view_order(src) & USM_F_CONTIGUOUS) != 0));
 }
 
 usm_status usm_axes_scratch(usm_queue *queue, const usm_view *src, uint64_t reduced_axes,
@@ -52,6 +47,28 @@ usm_status usm_axes_scratch(usm_queue *queue, const usm_view *src, uint64_t redu
             room[order[i]] = out->strides[i];
         }
         *view = (usm_view){out->view.alloc, out->view.data, dtype, src->ndim, src->shape, room};
+    }
+    return status;
+}
+
+usm_status usm_axes_operand(usm_queue *queue, const usm_view *src, uint64_t reduced_axes,
+                            const usm_axes_plan *plan, usm_dtype dtype, usm_scratch *copy, usm_view *out,
+                            usm_error *error)
+{
+    int64_t room[USM_MAX_NDIM], size;
+    usm_view along;
+    bool usable = plan->together && (usm_view_is_row_major(src, &size) ||
+                                     (plan->any_order && (usm_view_order(src) & USM_F_CONTIGUOUS) != 0));
+    *out = *src;
+    copy->view.alloc = NULL;
+    if (usable && src->dtype == dtype && usm_view_is_aligned(src)) {
+        return USM_OK;
+    }
+    usm_status status = usm_axes_scratch(queue, src, reduced_axes, plan, dtype, copy, &along, room, error);
+    if (status == USM_OK) {
+        *out = copy->view;
+        status = dtype == USM_BOOL ? usm_truth_submit(queue, &along, src, true, error)
+                                   : usm_copy_submit(queue, &along, src, NULL, error);
     }
     return status;
 }

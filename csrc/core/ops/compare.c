@@ -3,6 +3,7 @@
 #include "elementwise.h"
 #include "logic.h"
 
+#include "core/builtin/builtin.h"
 #include "kernels/abi/compare.h"
 
 static const struct {
@@ -31,27 +32,19 @@ static usm_relation mirrored(usm_relation relation)
     return mirror[relation];
 }
 
+#define NAMES(type, number)                        \
+    {                                              \
+        "usm_compare_" type, "-D USM_ONLY=" number \
+    }
+static const struct {
+    const char *function, *options;
+} kernels[USM_COMPUTED_DTYPES] = {
+    USM_SIGNED_ROWS(NAMES), USM_REAL_ROWS(NAMES),
+    USM_COMPLEX_ROWS(NAMES), [USM_FLOAT16] = NAMES("float16", "9"), [USM_BFLOAT16] = NAMES("bfloat16", "14")};
+
 static usm_status submit(usm_queue *queue, usm_relation relation, const usm_view *dst, const usm_view *a,
                          const usm_view *b, bool fresh, usm_error *error)
 {
-    static const struct {
-        const char *function, *options;
-    } kernels[USM_COMPUTED_DTYPES] = {
-        [USM_INT8] = {"usm_compare_int8", "-D USM_ONLY=1"},
-        [USM_INT16] = {"usm_compare_int16", "-D USM_ONLY=2"},
-        [USM_INT32] = {"usm_compare_int32", "-D USM_ONLY=3"},
-        [USM_INT64] = {"usm_compare_int64", "-D USM_ONLY=4"},
-        [USM_UINT8] = {"usm_compare_uint8", "-D USM_ONLY=5"},
-        [USM_UINT16] = {"usm_compare_uint16", "-D USM_ONLY=6"},
-        [USM_UINT32] = {"usm_compare_uint32", "-D USM_ONLY=7"},
-        [USM_UINT64] = {"usm_compare_uint64", "-D USM_ONLY=8"},
-        [USM_FLOAT16] = {"usm_compare_float16", "-D USM_ONLY=9"},
-        [USM_FLOAT32] = {"usm_compare_float32", "-D USM_ONLY=10"},
-        [USM_FLOAT64] = {"usm_compare_float64", "-D USM_ONLY=11"},
-        [USM_COMPLEX64] = {"usm_compare_complex64", "-D USM_ONLY=12"},
-        [USM_COMPLEX128] = {"usm_compare_complex128", "-D USM_ONLY=13"},
-        [USM_BFLOAT16] = {"usm_compare_bfloat16", "-D USM_ONLY=14"},
-    };
     if (a->ndim == 0 && b->ndim > 0) { /* a number comes second: the kernels have a loop for one that stays */
         return submit(queue, mirrored(relation), dst, b, a, fresh, error);
     }

@@ -52,7 +52,6 @@ static usm_status submit_packs(usm_queue *queue, const usm_elementwise *kernel, 
     }
     builtin.fresh = fresh;
     builtin.n[0] = (packs.n + in_pack - 1) / in_pack;
-    builtin.n[1] = builtin.n[2] = 1;
     builtin.cost = (size_t)(packs.n * n * usm_view_itemsize(&operands[0]));
     return usm_builtin_submit_views(queue, &builtin, operands, n, USM_WRITE, &packs, sizeof packs, error);
 }

@@ -13,13 +13,7 @@ typedef struct names {
     {                                                                     \
         "accumulate." type, "usm_extreme_" type, "-D USM_COMPUTE=" number \
     }
-static const names kernels[USM_COMPUTED_DTYPES] = {
-    [USM_INT8] = NAMES("int8", "1"),        [USM_INT16] = NAMES("int16", "2"),
-    [USM_INT32] = NAMES("int32", "3"),      [USM_INT64] = NAMES("int64", "4"),
-    [USM_UINT8] = NAMES("uint8", "5"),      [USM_UINT16] = NAMES("uint16", "6"),
-    [USM_UINT32] = NAMES("uint32", "7"),    [USM_UINT64] = NAMES("uint64", "8"),
-    [USM_FLOAT32] = NAMES("float32", "10"), [USM_FLOAT64] = NAMES("float64", "11"),
-};
+static const names kernels[USM_COMPUTED_DTYPES] = {USM_SIGNED_ROWS(NAMES), USM_REAL_ROWS(NAMES)};
 
 #define PIECE ((int64_t)1 << 16)  /* elements that one thread of a processor looks at, or more */
 #define CANDIDATES ((int64_t)64)  /* the same of a work-item on a GPU, where there are few results */
@@ -72,8 +66,7 @@ static usm_status find(usm_queue *queue, const usm_view *dst, const usm_view *sr
             break;
         }
         usm_scratch_release(part);
-        status = usm_scratch_create(queue, USM_INT64, 1, &(int64_t){r.outer * r.blocks * r.inner}, 'C', part,
-                                    error);
+        status = usm_scratch_vector(queue, USM_INT64, r.outer * r.blocks * r.inner, part, error);
         if (status == USM_OK) {
             status = launch(queue, &part->view, src, &candidates, &r, processor, error);
             candidates = part->view;
@@ -90,23 +83,14 @@ usm_status usm_extreme_submit(usm_queue *queue, int op, const usm_view *dst, con
 {
     usm_axes_plan plan;
     usm_scratch copy;
-    usm_view from = *src, along;
-    int64_t room[USM_MAX_NDIM];
+    usm_view from;
     usm_dtype computed = usm_builtin_computed(queue, src->dtype == USM_BOOL ? USM_UINT8 : src->dtype);
-    usm_status status = USM_OK;
     usm_axes_plan_make(src, reduced_axes, false, &plan);
     plan.any_order = false; /* elements are numbered in their order */
     if (plan.outer * plan.inner == 0) {
         return USM_OK;
     }
-    copy.view.alloc = NULL;
-    if (computed != src->dtype || !usm_axes_are_usable(src, &plan) || !usm_view_is_aligned(src)) {
-        status = usm_axes_scratch(queue, src, reduced_axes, &plan, computed, &copy, &along, room, error);
-        if (status == USM_OK) {
-            status = usm_copy_submit(queue, &along, src, NULL, error);
-            from = copy.view;
-        }
-    }
+    usm_status status = usm_axes_operand(queue, src, reduced_axes, &plan, computed, &copy, &from, error);
     if (status == USM_OK) {
         const usm_extremes r = {plan.outer, plan.reduced, plan.inner, plan.reduced, 1, op};
         status = find(queue, dst, &from, r, error);

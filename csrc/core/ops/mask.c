@@ -48,7 +48,6 @@ static usm_status submit(usm_queue *queue, const char *function, const usm_view 
     usm_builtin builtin;
     usm_builtin_init(&builtin, "mask", function, NULL);
     builtin.n[0] = items;
-    builtin.n[1] = builtin.n[2] = 1;
     builtin.cost = cost;
     return usm_builtin_submit_views(queue, &builtin, views, n, USM_READ_WRITE, layout, sizeof *layout, error);
 }
@@ -66,8 +65,7 @@ static usm_status count_chunks(usm_queue *queue, const usm_view *bytes, int64_t 
     layout->chunk = (n + MOST_CHUNKS - 1) / MOST_CHUNKS;
     layout->chunk = layout->chunk < CHUNK ? CHUNK : layout->chunk;
     layout->chunks = (n + layout->chunk - 1) / layout->chunk;
-    usm_status status =
-        usm_scratch_create(queue, USM_INT64, 1, &(int64_t){layout->chunks + 1}, 'C', counts, error);
+    usm_status status = usm_scratch_vector(queue, USM_INT64, layout->chunks + 1, counts, error);
     const usm_view views[] = {counts->view, *bytes};
     if (status == USM_OK) {
         status = submit(queue, "usm_mask_count", views, 2, layout->chunks, layout, count_cost(layout), error);

@@ -6,7 +6,6 @@
 #include "core/base/blas.h"
 #include "core/base/detach.h"
 #include "core/builtin/builtin.h"
-#include "core/builtin/kernel_command.h"
 #include "core/device/backend.h"
 
 #include <string.h>
@@ -23,13 +22,7 @@ typedef struct names {
     {                                                                                  \
         "matmul." type, "usm_matmul_" type, "usm_blas_" type, "-D USM_COMPUTE=" number \
     }
-static const names kernels[USM_COMPUTED_DTYPES] = {
-    [USM_INT8] = NAMES("uint8", "5"),       [USM_INT16] = NAMES("uint16", "6"),
-    [USM_INT32] = NAMES("uint32", "7"),     [USM_INT64] = NAMES("uint64", "8"),
-    [USM_UINT8] = NAMES("uint8", "5"),      [USM_UINT16] = NAMES("uint16", "6"),
-    [USM_UINT32] = NAMES("uint32", "7"),    [USM_UINT64] = NAMES("uint64", "8"),
-    [USM_FLOAT32] = NAMES("float32", "10"), [USM_FLOAT64] = NAMES("float64", "11"),
-};
+static const names kernels[USM_COMPUTED_DTYPES] = {USM_WRAPPING_ROWS(NAMES), USM_REAL_ROWS(NAMES)};
 
 /* Several axes as one: its length, and whether its elements are evenly spaced, *stride apart. */
 static bool join(const int64_t *shape, const int64_t *strides, int n, long *length, long *stride)
@@ -110,7 +103,7 @@ static const char *find_library(const usm_queue *queue, usm_dtype computed, cons
     if (computed != USM_FLOAT32 && computed != USM_FLOAT64) {
         return NULL;
     }
-    if (usm_command_is_looped(queue)) {
+    if (usm_builtin_is_on_host(queue)) {
         void *held = usm_detach();
         const usm_blas *blas = usm_blas_find();
         usm_attach(held);
@@ -231,7 +224,7 @@ static usm_status launch(usm_queue *queue, const usm_matmul_plan *plan, const us
     usm_matmul r = plan->r;
     usm_builtin builtin;
     int size = usm_dtype_table[plan->computed].itemsize;
-    bool is_host = usm_command_is_looped(queue), is_blas = is_host && plan->library != NULL;
+    bool is_host = usm_builtin_is_on_host(queue), is_blas = is_host && plan->library != NULL;
     bool flips = is_host && !is_blas && r.n < r.m;
     const usm_view views[] = {*dst, flips ? *x2 : *x1, flips ? *x1 : *x2};
     if (flips) {

@@ -113,20 +113,8 @@ typedef struct names {
         "operate." type, "-D USM_COMPUTE=" number " -D USM_ONE=-1",                                     \
             {"usm_operate_1_" type, "usm_operate_2_" type}, {"usm_packs_1_" type, "usm_packs_2_" type}, \
     }
-static const names cheap[USM_COMPUTED_DTYPES] = {
-    [USM_INT8] = CHEAP("int8", "1"),
-    [USM_INT16] = CHEAP("int16", "2"),
-    [USM_INT32] = CHEAP("int32", "3"),
-    [USM_INT64] = CHEAP("int64", "4"),
-    [USM_UINT8] = CHEAP("uint8", "5"),
-    [USM_UINT16] = CHEAP("uint16", "6"),
-    [USM_UINT32] = CHEAP("uint32", "7"),
-    [USM_UINT64] = CHEAP("uint64", "8"),
-    [USM_FLOAT32] = CHEAP("float32", "10"),
-    [USM_FLOAT64] = CHEAP("float64", "11"),
-    [USM_COMPLEX64] = CHEAP("complex64", "12"),
-    [USM_COMPLEX128] = CHEAP("complex128", "13"),
-};
+static const names cheap[USM_COMPUTED_DTYPES] = {USM_SIGNED_ROWS(CHEAP), USM_REAL_ROWS(CHEAP),
+                                                 USM_COMPLEX_ROWS(CHEAP)};
 
 /* Each costly operation is a module of its own: float32, float64, complex64, complex128. */
 #define TEXT_OF(number) #number

@@ -1,7 +1,6 @@
 #include "reduce.h"
 
 #include "axes.h"
-#include "compare.h"
 #include "mask.h"
 
 #include "core/builtin/builtin.h"
@@ -65,8 +64,7 @@ static usm_status reduce(usm_queue *queue, const usm_view *dst, const usm_view *
         return submit(queue, dst, src, &whole, error);
     }
     usm_scratch partial;
-    usm_status status =
-        usm_scratch_create(queue, USM_BOOL, 1, &(int64_t){lanes * whole.chunks}, 'C', &partial, error);
+    usm_status status = usm_scratch_vector(queue, USM_BOOL, lanes * whole.chunks, &partial, error);
     if (status == USM_OK) {
         status = submit(queue, &partial.view, src, &whole, error);
     }
@@ -78,87 +76,27 @@ static usm_status reduce(usm_queue *queue, const usm_view *dst, const usm_view *
     return status;
 }
 
-/* How the truth values are to lie for a kernel. */
-typedef struct plan {
-    usm_reduction whole; /* (outer, reduced, inner) in row-major order */
-    bool together;       /* the axes that go stand side by side: no axis has to move */
-    bool any_order;      /* nothing stays: any order of the elements will do */
-} plan;
-
-/* `rows`: nothing may be in `inner`. */
-static void make_plan(const usm_view *src, uint64_t reduced_axes, bool rows, plan *plan)
-{
-    usm_axes_plan axes;
-    usm_axes_plan_make(src, reduced_axes, rows, &axes);
-    plan->together = axes.together;
-    plan->any_order = axes.any_order;
-    plan->whole = (usm_reduction){axes.outer, axes.reduced, axes.inner, 0, 0, 0};
-}
-
-/* The truth values as the plan asks for them: where axes have to move, those that go come last. */
-static usm_status copy_truths(usm_queue *queue, const usm_view *src, uint64_t reduced_axes, const plan *plan,
-                              usm_scratch *out, usm_error *error)
-{
-    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
-    int order[USM_MAX_NDIM], n = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < src->ndim; i++) {
-            bool last = !plan->together && (reduced_axes >> i & 1) != 0;
-            if (last == (pass == 1)) {
-                order[n++] = i;
-            }
-        }
-    }
-    for (int i = 0; i < n; i++) {
-        shape[i] = src->shape[order[i]];
-    }
-    char letter = plan->any_order ? usm_view_letter(src) : 'C';
-    usm_status status = usm_scratch_create(queue, USM_BOOL, src->ndim, shape, letter, out, error);
-    if (status != USM_OK) {
-        return status;
-    }
-    for (int i = 0; i < n; i++) { /* the same memory, seen along src's axes */
-        strides[order[i]] = out->strides[i];
-    }
-    const usm_view view = {out->view.alloc, out->view.data, USM_BOOL, src->ndim, src->shape, strides};
-    return usm_truth_submit(queue, &view, src, true, error);
-}
-
-/* The kernels can read the truth values where they are. */
-static bool is_usable(const usm_view *src, const plan *plan)
-{
-    int64_t size;
-    return src->dtype == USM_BOOL && plan->together &&
-           (usm_view_is_row_major(src, &size) ||
-            (plan->any_order && (usm_view_order(src) & USM_F_CONTIGUOUS) != 0));
-}
-
 usm_status usm_reduce_submit(usm_queue *queue, usm_reduce_kind what, const usm_view *dst, const usm_view *src,
                              uint64_t reduced_axes, usm_error *error)
 {
-    plan plan;
+    usm_axes_plan plan;
     usm_scratch copy;
-    usm_view bytes = *src;
-    usm_status status = USM_OK;
-    make_plan(src, reduced_axes, what == USM_COUNT, &plan);
-    int64_t rows = plan.whole.outer * plan.whole.inner;
+    usm_view bytes;
+    usm_axes_plan_make(src, reduced_axes, what == USM_COUNT, &plan);
+    int64_t rows = plan.outer * plan.inner;
     if (rows == 0) {
         return USM_OK;
     }
-    if (plan.whole.reduced == 0) {
+    if (plan.reduced == 0) {
         const unsigned char none[8] = {what == USM_ALL};
         return usm_fill_submit(queue, dst, none, NULL, error);
     }
-    copy.view.alloc = NULL;
-    if (!is_usable(src, &plan)) {
-        status = copy_truths(queue, src, reduced_axes, &plan, &copy, error);
-        bytes = copy.view;
-    }
-    plan.whole.all = what == USM_ALL;
-    if (status == USM_OK) {
-        status = what == USM_COUNT
-                     ? usm_count_rows_submit(queue, dst, &bytes, rows, plan.whole.reduced, error)
-                     : reduce(queue, dst, &bytes, plan.whole, error);
+    usm_status status = usm_axes_operand(queue, src, reduced_axes, &plan, USM_BOOL, &copy, &bytes, error);
+    if (status == USM_OK && what == USM_COUNT) {
+        status = usm_count_rows_submit(queue, dst, &bytes, rows, plan.reduced, error);
+    } else if (status == USM_OK) {
+        const usm_reduction whole = {plan.outer, plan.reduced, plan.inner, 0, 0, what == USM_ALL};
+        status = reduce(queue, dst, &bytes, whole, error);
     }
     usm_scratch_release(&copy);
     return status;

@@ -4,8 +4,6 @@
 #include "core/layout/elements.h"
 #include "kernels/abi/index.h"
 
-#include <string.h>
-
 /* The strides of a row's axes in a compact array of n rows; the result is the stride from row to row. */
 static int64_t lay_out(const usm_rows *rows, int64_t n, int64_t *strides)
 {
@@ -74,29 +72,17 @@ static usm_status submit(usm_queue *queue, const char *function, const usm_view 
     return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, error);
 }
 
-/* The kernel can read the index as it is: 64-bit, row-major, in this shape. */
-static bool is_plain(const usm_view *index, int ndim, const int64_t *shape)
-{
-    return (index->dtype == USM_INT64 || index->dtype == USM_UINT64) && index->ndim == ndim &&
-           (ndim == 0 || memcmp(index->shape, shape, (size_t)ndim * sizeof *shape) == 0) &&
-           (usm_view_order(index) & USM_C_CONTIGUOUS) != 0 && usm_view_is_aligned(index);
-}
-
 usm_status usm_locate_submit(usm_queue *queue, const usm_view *offsets, const usm_view *index, int ndim,
                              const int64_t *shape, const usm_view *bad, int64_t length, int64_t step,
                              bool first, usm_error *error)
 {
     const usm_indices indices = {usm_view_size(offsets), length, step, first, index->dtype == USM_UINT64};
     usm_scratch copy;
-    usm_status status = USM_OK;
-    copy.view.alloc = NULL;
-    if (!is_plain(index, ndim, shape)) {
-        usm_dtype dtype = index->dtype == USM_UINT64 ? USM_UINT64 : USM_INT64;
-        status = usm_scratch_copy(queue, index, dtype, ndim, shape, 'C', &copy, error);
-        index = &copy.view;
-    }
+    usm_view from;
+    usm_status status = usm_scratch_compact(queue, index, index->dtype == USM_UINT64 ? USM_UINT64 : USM_INT64,
+                                            ndim, shape, &copy, &from, error);
     if (status == USM_OK) {
-        status = submit(queue, "usm_locate", (const usm_view *[]){offsets, index, bad}, 3, USM_READ_WRITE,
+        status = submit(queue, "usm_locate", (const usm_view *[]){offsets, &from, bad}, 3, USM_READ_WRITE,
                         &indices, error);
     }
     usm_scratch_release(&copy);

@@ -49,6 +49,28 @@ usm_status usm_scratch_copy(usm_queue *queue, const usm_view *source, usm_dtype 
     return usm_copy_submit(queue, &out->view, &whole, NULL, error);
 }
 
+usm_status usm_scratch_compact(usm_queue *queue, const usm_view *source, usm_dtype dtype, int ndim,
+                               const int64_t *shape, usm_scratch *copy, usm_view *out, usm_error *error)
+{
+    const usm_view whole = {.ndim = ndim, .shape = shape};
+    int64_t size;
+    *out = *source;
+    copy->view.alloc = NULL;
+    if (source->dtype == dtype && usm_view_is_row_major(source, &size) && size == usm_view_size(&whole) &&
+        usm_view_is_aligned(source)) {
+        return USM_OK;
+    }
+    usm_status status = usm_scratch_copy(queue, source, dtype, ndim, shape, 'C', copy, error);
+    *out = copy->view;
+    return status;
+}
+
+usm_status usm_scratch_vector(usm_queue *queue, usm_dtype dtype, int64_t n, usm_scratch *out,
+                              usm_error *error)
+{
+    return usm_scratch_create(queue, dtype, 1, &n, 'C', out, error);
+}
+
 usm_status usm_scratch_number(usm_queue *queue, usm_dtype dtype, const void *element, usm_scratch *out,
                               usm_error *error)
 {

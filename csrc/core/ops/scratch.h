@@ -22,6 +22,15 @@ usm_status usm_scratch_create(usm_queue *queue, usm_dtype dtype, int ndim, const
 /* The same with a view's elements, cast to `dtype`; the view broadcasts to the shape. */
 usm_status usm_scratch_copy(usm_queue *queue, const usm_view *source, usm_dtype dtype, int ndim,
                             const int64_t *shape, char order, usm_scratch *out, usm_error *error);
+/*
+ * The elements of such a copy, row-major and aligned: *out is the source itself where they lie so already,
+ * and the copy is not made.
+ */
+usm_status usm_scratch_compact(usm_queue *queue, const usm_view *source, usm_dtype dtype, int ndim,
+                               const int64_t *shape, usm_scratch *copy, usm_view *out, usm_error *error);
+/* A vector of n elements. */
+usm_status usm_scratch_vector(usm_queue *queue, usm_dtype dtype, int64_t n, usm_scratch *out,
+                              usm_error *error);
 /* One element of 0 dimensions. */
 usm_status usm_scratch_number(usm_queue *queue, usm_dtype dtype, const void *element, usm_scratch *out,
                               usm_error *error);

@@ -28,8 +28,7 @@ static usm_status submit_copy(usm_queue *queue, usm_queue *computing, const usm_
                               const usm_sequence *sequence, usm_error *error)
 {
     usm_scratch made;
-    usm_status status =
-        usm_scratch_create(computing, sequence->dtype, 1, &sequence->count, 'C', &made, error);
+    usm_status status = usm_scratch_vector(computing, sequence->dtype, sequence->count, &made, error);
     if (status == USM_OK) {
         status = submit(computing, &made.view, sequence, error);
     }

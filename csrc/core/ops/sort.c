@@ -69,19 +69,14 @@ static usm_status launch(usm_queue *queue, usm_dtype dtype, const char *function
         accesses[i] = (usm_access){views[i]->alloc, (written >> i & 1) != 0 ? USM_READ_WRITE : USM_READ};
     }
     usm_builtin_value(&builtin, s, sizeof *s);
-    memcpy(builtin.n, range, sizeof builtin.n);
     if (s->rounds > 0) {
         builtin.group = USM_SORT_ITEMS;
         builtin.n[0] = s->rows * s->chunks * USM_SORT_ITEMS;
-        builtin.n[1] = builtin.n[2] = 1;
+    } else {
+        memcpy(builtin.n, range, sizeof builtin.n);
     }
     builtin.cost = bytes;
     return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, error);
-}
-
-static usm_status vector(usm_queue *queue, usm_dtype dtype, int64_t n, usm_scratch *out, usm_error *error)
-{
-    return usm_scratch_create(queue, dtype, 1, &n, 'C', out, error);
 }
 
 /* A pass over one digit: the elements of each chunk in each bucket, where these begin, and the moves. */
@@ -115,15 +110,15 @@ static usm_status radix(usm_queue *queue, const usm_view *dst, const usm_view *s
     int passes = usm_dtype_table[src->dtype].itemsize;
     int64_t n = s->rows * s->n, counts = s->rows * s->chunks * USM_SORT_BUCKETS;
     usm_view from = *src;
-    usm_status status = vector(queue, USM_UINT32, counts, &own->counts, error);
+    usm_status status = usm_scratch_vector(queue, USM_UINT32, counts, &own->counts, error);
     if (status == USM_OK) {
-        status = vector(queue, USM_UINT32, counts + s->rows, &own->sums, error);
+        status = usm_scratch_vector(queue, USM_UINT32, counts + s->rows, &own->sums, error);
     }
     if (status == USM_OK && passes > 1) {
-        status = vector(queue, src->dtype, s->indices ? 2 * n : n, &own->values, error);
+        status = usm_scratch_vector(queue, src->dtype, s->indices ? 2 * n : n, &own->values, error);
     }
     for (int i = 0; i < 2 && status == USM_OK && s->indices && passes > 1; i++) {
-        status = vector(queue, USM_UINT32, n, &own->places[i], error);
+        status = usm_scratch_vector(queue, USM_UINT32, n, &own->places[i], error);
     }
     for (int k = 0; k < passes && status == USM_OK; k++) {
         bool into_dst = (passes - 1 - k) % 2 == 0;
@@ -162,10 +157,10 @@ static usm_status whole_rows(usm_queue *queue, const usm_view *dst, const usm_vi
     }
     const usm_view *spare = dst, *places = dst;
     if (s->n > HOST_NEEDS_NO_ROOM) {
-        status = vector(queue, src->dtype, s->indices ? 2 * n : n, &own->values, error);
+        status = usm_scratch_vector(queue, src->dtype, s->indices ? 2 * n : n, &own->values, error);
         spare = &own->values.view;
         if (status == USM_OK && s->indices) {
-            status = vector(queue, USM_UINT32, 2 * n, &own->places[0], error);
+            status = usm_scratch_vector(queue, USM_UINT32, 2 * n, &own->places[0], error);
             places = &own->places[0].view;
         }
     }
@@ -225,25 +220,18 @@ usm_status usm_sort_submit(usm_queue *queue, const usm_view *dst, const usm_view
 {
     usm_axes_plan plan;
     usm_scratch copy, result;
-    usm_view from = *src, to = *dst, along, results;
-    int64_t room[USM_MAX_NDIM], results_room[USM_MAX_NDIM];
+    usm_view from, to = *dst, results;
+    int64_t room[USM_MAX_NDIM];
     uint64_t reduced_axes = (uint64_t)1 << axis;
-    usm_status status = USM_OK;
     usm_axes_plan_make(src, reduced_axes, true, &plan);
     if (plan.outer * plan.reduced == 0) {
         return USM_OK;
     }
-    copy.view.alloc = result.view.alloc = NULL;
-    if (!usm_axes_are_usable(src, &plan) || !usm_view_is_aligned(src)) {
-        status = usm_axes_scratch(queue, src, reduced_axes, &plan, src->dtype, &copy, &along, room, error);
-        if (status == USM_OK) {
-            status = usm_copy_submit(queue, &along, src, NULL, error);
-            from = copy.view;
-        }
-    }
+    result.view.alloc = NULL;
+    usm_status status = usm_axes_operand(queue, src, reduced_axes, &plan, src->dtype, &copy, &from, error);
     if (status == USM_OK && !plan.together) {
-        status = usm_axes_scratch(queue, dst, reduced_axes, &plan, dst->dtype, &result, &results,
-                                  results_room, error);
+        status =
+            usm_axes_scratch(queue, dst, reduced_axes, &plan, dst->dtype, &result, &results, room, error);
         to = result.view;
     }
     if (status == USM_OK) {
@@ -263,21 +251,6 @@ usm_status usm_sort_submit(usm_queue *queue, const usm_view *dst, const usm_view
     return status;
 }
 
-/* The view itself, or a compact copy of this type. */
-static usm_status compact(usm_queue *queue, const usm_view *view, usm_dtype dtype, usm_scratch *copy,
-                          usm_view *out, usm_error *error)
-{
-    int64_t size;
-    copy->view.alloc = NULL;
-    *out = *view;
-    if (view->dtype == dtype && usm_view_is_row_major(view, &size) && usm_view_is_aligned(view)) {
-        return USM_OK;
-    }
-    usm_status status = usm_scratch_copy(queue, view, dtype, view->ndim, view->shape, 'C', copy, error);
-    *out = copy->view;
-    return status;
-}
-
 usm_status usm_search_submit(usm_queue *queue, const usm_view *dst, const usm_view *row,
                              const usm_view *values, const usm_view *sorter, bool right, usm_error *error)
 {
@@ -293,18 +266,20 @@ usm_status usm_search_submit(usm_queue *queue, const usm_view *dst, const usm_vi
     if (search.n == 0) {
         return USM_OK;
     }
-    usm_status status = compact(queue, values, row->dtype, &copies[0], &views[1], error);
+    usm_status status = usm_scratch_compact(queue, values, row->dtype, values->ndim, values->shape,
+                                            &copies[0], &views[1], error);
     if (status == USM_OK) {
-        status = compact(queue, row, row->dtype, &copies[1], &views[2], error);
+        status =
+            usm_scratch_compact(queue, row, row->dtype, row->ndim, row->shape, &copies[1], &views[2], error);
     }
     views[3] = views[2];
     if (status == USM_OK && sorter != NULL) {
-        status = compact(queue, sorter, USM_INT64, &copies[2], &views[3], error);
+        status = usm_scratch_compact(queue, sorter, USM_INT64, sorter->ndim, sorter->shape, &copies[2],
+                                     &views[3], error);
     }
     if (status == USM_OK) {
         usm_builtin_init(&builtin, "sort", kernels_of(row->dtype)->search, kernels_of(row->dtype)->options);
         builtin.n[0] = search.n;
-        builtin.n[1] = builtin.n[2] = 1;
         builtin.cost = (size_t)search.n * 128;
         status =
             usm_builtin_submit_views(queue, &builtin, views, 4, USM_WRITE, &search, sizeof search, error);
