@@ -154,22 +154,35 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
 #define REAL_SEQUENCE(K, name) \
     K(name, name(POINTER(0), VALUE(1, double), VALUE(2, double), VALUE(3, double), VALUE(4, ulong)))
 
-#define ACCUMULATE(K, type, number)                                                             \
+/* The kernels of one type; each macro adds to those of the one before it. */
+#define SIGNED(K, type, number)                                                                 \
     K(usm_accumulate_##type,                                                                    \
       usm_cpu_accumulate(POINTER(0), POINTER(1), number, &VALUE(2, usm_accumulation), lo, hi))  \
     K(usm_extreme_##type, usm_cpu_loops_of(number)->extreme(POINTER(0), POINTER(1), POINTER(2), \
                                                             &VALUE(3, usm_extremes), lo, hi))
-#define SCAN(K, type, number)                                                                \
+#define COMPLEX(K, type, number)                                                             \
+    SIGNED(K, type, number)                                                                  \
     K(usm_totals_##type,                                                                     \
       usm_cpu_loops_of(number)->totals(POINTER(0), POINTER(1), &VALUE(2, usm_scan), lo, hi)) \
     K(usm_scan_##type,                                                                       \
       usm_cpu_loops_of(number)->scan(POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_scan), lo, hi))
-#define MATMUL(K, type, number) \
-    K(usm_matmul_##type,        \
+#define UNSIGNED(K, type, number) \
+    COMPLEX(K, type, number)      \
+    K(usm_matmul_##type,          \
       usm_cpu_loops_of(number)->matmul(POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_matmul), lo, hi))
-#define BLAS(K, type, number) \
+#define REAL(K, type, number) \
+    UNSIGNED(K, type, number) \
     K(usm_blas_##type, usm_cpu_blas(number, POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_matmul)))
-#define SORT(K, size)                                                                                        \
+
+/* The kernels for elements of one size, and those of sizes up to 8. */
+#define MOVES(K, size)                        \
+    TAKE(K, size, size, int64_t)              \
+    TAKE(K, size##_int32, size, int32_t)      \
+    FOUR(K, usm_where_##size, usm_elements)   \
+    THREE(K, usm_gather_##size, usm_elements) \
+    THREE(K, usm_scatter_##size, usm_elements)
+#define WORDS(K, size)                                                                                       \
+    ONE(K, usm_triangle_##size, usm_triangle)                                                                \
     TWO(K, usm_sort_count_##size, usm_sort)                                                                  \
     K(usm_sort_place_##size,                                                                                 \
       usm_sort_place_##size(POINTER(0), POINTER(1), POINTER(2), POINTER(3), POINTER(4), VALUE(5, usm_sort))) \
@@ -187,55 +200,30 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
         POINTER(0), POINTER(1), POINTER(2) \
     }
 #define OTHER_KERNELS(K)                                                              \
-    ACCUMULATE(K, int8, USM_INT8)                                                     \
-    ACCUMULATE(K, int16, USM_INT16)                                                   \
-    ACCUMULATE(K, int32, USM_INT32)                                                   \
-    ACCUMULATE(K, int64, USM_INT64)                                                   \
-    ACCUMULATE(K, uint8, USM_UINT8)                                                   \
-    ACCUMULATE(K, uint16, USM_UINT16)                                                 \
-    ACCUMULATE(K, uint32, USM_UINT32)                                                 \
-    ACCUMULATE(K, uint64, USM_UINT64)                                                 \
-    ACCUMULATE(K, float32, USM_FLOAT32)                                               \
-    ACCUMULATE(K, float64, USM_FLOAT64)                                               \
-    ACCUMULATE(K, complex64, USM_COMPLEX64)                                           \
-    ACCUMULATE(K, complex128, USM_COMPLEX128)                                         \
-    SCAN(K, uint8, USM_UINT8)                                                         \
-    SCAN(K, uint16, USM_UINT16)                                                       \
-    SCAN(K, uint32, USM_UINT32)                                                       \
-    SCAN(K, uint64, USM_UINT64)                                                       \
-    SCAN(K, float32, USM_FLOAT32)                                                     \
-    SCAN(K, float64, USM_FLOAT64)                                                     \
-    MATMUL(K, uint8, USM_UINT8)                                                       \
-    MATMUL(K, uint16, USM_UINT16)                                                     \
-    MATMUL(K, uint32, USM_UINT32)                                                     \
-    MATMUL(K, uint64, USM_UINT64)                                                     \
-    MATMUL(K, float32, USM_FLOAT32)                                                   \
-    MATMUL(K, float64, USM_FLOAT64)                                                   \
-    BLAS(K, float32, USM_FLOAT32)                                                     \
-    BLAS(K, float64, USM_FLOAT64)                                                     \
-    SCAN(K, complex64, USM_COMPLEX64)                                                 \
-    SCAN(K, complex128, USM_COMPLEX128)                                               \
+    SIGNED(K, int8, USM_INT8)                                                         \
+    SIGNED(K, int16, USM_INT16)                                                       \
+    SIGNED(K, int32, USM_INT32)                                                       \
+    SIGNED(K, int64, USM_INT64)                                                       \
+    UNSIGNED(K, uint8, USM_UINT8)                                                     \
+    UNSIGNED(K, uint16, USM_UINT16)                                                   \
+    UNSIGNED(K, uint32, USM_UINT32)                                                   \
+    UNSIGNED(K, uint64, USM_UINT64)                                                   \
+    REAL(K, float32, USM_FLOAT32)                                                     \
+    REAL(K, float64, USM_FLOAT64)                                                     \
+    COMPLEX(K, complex64, USM_COMPLEX64)                                              \
+    COMPLEX(K, complex128, USM_COMPLEX128)                                            \
+    MOVES(K, 1)                                                                       \
+    MOVES(K, 2)                                                                       \
+    MOVES(K, 4)                                                                       \
+    MOVES(K, 8)                                                                       \
+    MOVES(K, 16)                                                                      \
+    WORDS(K, 1)                                                                       \
+    WORDS(K, 2)                                                                       \
+    WORDS(K, 4)                                                                       \
+    WORDS(K, 8)                                                                       \
     K(usm_operate_1, usm_cpu_operate(OPERANDS_2, 2, &VALUE(2, usm_elements), lo, hi)) \
     K(usm_operate_2, usm_cpu_operate(OPERANDS_3, 3, &VALUE(3, usm_elements), lo, hi)) \
-    SORT(K, 1)                                                                        \
-    SORT(K, 2)                                                                        \
-    SORT(K, 4)                                                                        \
-    SORT(K, 8)                                                                        \
-    TAKE(K, 1, 1, int64_t)                                                            \
-    TAKE(K, 2, 2, int64_t)                                                            \
-    TAKE(K, 4, 4, int64_t)                                                            \
-    TAKE(K, 8, 8, int64_t)                                                            \
-    TAKE(K, 16, 16, int64_t)                                                          \
-    TAKE(K, 1_int32, 1, int32_t)                                                      \
-    TAKE(K, 2_int32, 2, int32_t)                                                      \
-    TAKE(K, 4_int32, 4, int32_t)                                                      \
-    TAKE(K, 8_int32, 8, int32_t)                                                      \
-    TAKE(K, 16_int32, 16, int32_t)                                                    \
     K(usm_expand, usm_expand(POINTER(0), POINTER(1), VALUE(2, ulong)))                \
-    ONE(K, usm_triangle_1, usm_triangle)                                              \
-    ONE(K, usm_triangle_2, usm_triangle)                                              \
-    ONE(K, usm_triangle_4, usm_triangle)                                              \
-    ONE(K, usm_triangle_8, usm_triangle)                                              \
     THREE(K, usm_compare_int8, usm_elements)                                          \
     THREE(K, usm_compare_int32, usm_elements)                                         \
     THREE(K, usm_compare_uint8, usm_elements)                                         \
@@ -250,21 +238,6 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
     TWO(K, usm_classify_2, usm_elements)                                              \
     TWO(K, usm_classify_4_4, usm_elements)                                            \
     TWO(K, usm_classify_8_8, usm_elements)                                            \
-    FOUR(K, usm_where_1, usm_elements)                                                \
-    FOUR(K, usm_where_2, usm_elements)                                                \
-    FOUR(K, usm_where_4, usm_elements)                                                \
-    FOUR(K, usm_where_8, usm_elements)                                                \
-    FOUR(K, usm_where_16, usm_elements)                                               \
-    THREE(K, usm_gather_1, usm_elements)                                              \
-    THREE(K, usm_gather_2, usm_elements)                                              \
-    THREE(K, usm_gather_4, usm_elements)                                              \
-    THREE(K, usm_gather_8, usm_elements)                                              \
-    THREE(K, usm_gather_16, usm_elements)                                             \
-    THREE(K, usm_scatter_1, usm_elements)                                             \
-    THREE(K, usm_scatter_2, usm_elements)                                             \
-    THREE(K, usm_scatter_4, usm_elements)                                             \
-    THREE(K, usm_scatter_8, usm_elements)                                             \
-    THREE(K, usm_scatter_16, usm_elements)                                            \
     THREE(K, usm_locate, usm_indices)                                                 \
     ONE(K, usm_mask_scan, usm_mask)                                                   \
     SEQUENCE(K, usm_sequence_uint8)                                                   \

@@ -16,46 +16,37 @@ typedef struct u128 {
     uint64_t half[2];
 } u128;
 
-#define MOVE_ROW(name, type)                                                               \
-    static void move_##name(char *dst, const char *src, int64_t n, int64_t ds, int64_t ss) \
-    {                                                                                      \
-        if (ds == sizeof(type) && ss == sizeof(type)) {                                    \
-            memcpy(dst, src, (size_t)n * sizeof(type));                                    \
-            return;                                                                        \
-        }                                                                                  \
-        type value;                                                                        \
-        if (ss == 0) {                                                                     \
-            memcpy(&value, src, sizeof value);                                             \
-            for (int64_t i = 0; i < n; i++) {                                              \
-                memcpy(dst + i * ds, &value, sizeof value);                                \
-            }                                                                              \
-            return;                                                                        \
-        }                                                                                  \
-        if (ds == sizeof(type) && ss == -(int64_t)sizeof(type)) {                          \
-            for (int64_t i = 0; i < n; i++) {                                              \
-                memcpy(&value, src - i * (int64_t)sizeof(type), sizeof value);             \
-                memcpy(dst + i * (int64_t)sizeof(type), &value, sizeof value);             \
-            }                                                                              \
-            return;                                                                        \
-        }                                                                                  \
-        if (ds == sizeof(type) && ss == 2 * (int64_t)sizeof(type)) {                       \
-            for (int64_t i = 0; i < n; i++) {                                              \
-                memcpy(&value, src + i * 2 * (int64_t)sizeof(type), sizeof value);         \
-                memcpy(dst + i * (int64_t)sizeof(type), &value, sizeof value);             \
-            }                                                                              \
-            return;                                                                        \
-        }                                                                                  \
-        if (ds == sizeof(type)) {                                                          \
-            for (int64_t i = 0; i < n; i++) {                                              \
-                memcpy(&value, src + i * ss, sizeof value);                                \
-                memcpy(dst + i * (int64_t)sizeof(type), &value, sizeof value);             \
-            }                                                                              \
-            return;                                                                        \
-        }                                                                                  \
-        for (int64_t i = 0; i < n; i++) {                                                  \
-            memcpy(&value, src + i * ss, sizeof value);                                    \
-            memcpy(dst + i * ds, &value, sizeof value);                                    \
-        }                                                                                  \
+/* Strides that are constants give the compiler loops that it makes vectors of. */
+#define MOVE_ROW(name, type)                                                                              \
+    static inline __attribute__((always_inline)) void move_each_##name(char *dst, const char *src,        \
+                                                                       int64_t n, int64_t ds, int64_t ss) \
+    {                                                                                                     \
+        for (int64_t i = 0; i < n; i++) {                                                                 \
+            type value;                                                                                   \
+            memcpy(&value, src + i * ss, sizeof value);                                                   \
+            memcpy(dst + i * ds, &value, sizeof value);                                                   \
+        }                                                                                                 \
+    }                                                                                                     \
+    static void move_##name(char *dst, const char *src, int64_t n, int64_t ds, int64_t ss)                \
+    {                                                                                                     \
+        const int64_t size = sizeof(type);                                                                \
+        if (ds == size && ss == size) {                                                                   \
+            memcpy(dst, src, (size_t)(n * size));                                                         \
+        } else if (ss == 0) {                                                                             \
+            type value;                                                                                   \
+            memcpy(&value, src, sizeof value);                                                            \
+            for (int64_t i = 0; i < n; i++) {                                                             \
+                memcpy(dst + i * ds, &value, sizeof value);                                               \
+            }                                                                                             \
+        } else if (ds == size && ss == -size) {                                                           \
+            move_each_##name(dst, src, n, size, -size);                                                   \
+        } else if (ds == size && ss == 2 * size) {                                                        \
+            move_each_##name(dst, src, n, size, 2 * size);                                                \
+        } else if (ds == size) {                                                                          \
+            move_each_##name(dst, src, n, size, ss);                                                      \
+        } else {                                                                                          \
+            move_each_##name(dst, src, n, ds, ss);                                                        \
+        }                                                                                                 \
     }
 
 MOVE_ROW(1, uint8_t)

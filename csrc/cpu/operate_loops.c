@@ -46,74 +46,66 @@
 #define PASTE_TEXT(a, b) a##b
 #define PASTE(a, b) PASTE_TEXT(a, b)
 
+#define USM_KIND USM_UNSIGNED_KIND
+#define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
 #ifndef USM_CPU_WIDE_TYPES
 #define T uint8_t
 #define U uint32_t
 #define USM_TYPE uint8
-#define USM_KIND USM_UNSIGNED_KIND
-#define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
 #include "operate_type.h"
 #define T uint16_t
 #define U uint32_t
 #define USM_TYPE uint16
-#define USM_KIND USM_UNSIGNED_KIND
-#define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
 #include "operate_type.h"
 #endif
 #define T uint32_t
 #define U uint32_t
 #define USM_TYPE uint32
-#define USM_KIND USM_UNSIGNED_KIND
-#define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
 #include "operate_type.h"
 #define T uint64_t
 #define U uint64_t
 #define USM_TYPE uint64
-#define USM_KIND USM_UNSIGNED_KIND
-#define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
 #include "operate_type.h"
+#undef USM_KIND
+#undef USM_ROWS
+#define USM_KIND USM_SIGNED_KIND
+#define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
 #ifndef USM_CPU_WIDE_TYPES
 #define T int8_t
 #define U uint32_t
 #define USM_TYPE int8
-#define USM_KIND USM_SIGNED_KIND
-#define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
 #include "operate_type.h"
 #define T int16_t
 #define U uint32_t
 #define USM_TYPE int16
-#define USM_KIND USM_SIGNED_KIND
-#define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
 #include "operate_type.h"
 #endif
 #define T int32_t
 #define U uint32_t
 #define USM_TYPE int32
-#define USM_KIND USM_SIGNED_KIND
-#define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
 #include "operate_type.h"
 #define T int64_t
 #define U uint64_t
 #define USM_TYPE int64
-#define USM_KIND USM_SIGNED_KIND
-#define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
 #include "operate_type.h"
+#undef USM_KIND
+#undef USM_ROWS
+#define USM_KIND USM_REAL_KIND
+#define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
 #define T float
 #define R float
 #define USM_TYPE float32
-#define USM_KIND USM_REAL_KIND
 #define USM_CONSTANT(x) PASTE(x, f)
 #define USM_PICK(single, twofold) single
-#define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
 #include "operate_type.h"
 #define T double
 #define R double
 #define USM_TYPE float64
-#define USM_KIND USM_REAL_KIND
 #define USM_CONSTANT(x) x
 #define USM_PICK(single, twofold) twofold
-#define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
 #include "operate_type.h"
+#undef USM_KIND
+#undef USM_ROWS
 
 #ifndef USM_CPU_WIDE_TYPES
 typedef struct complex64 {
@@ -122,21 +114,19 @@ typedef struct complex64 {
 typedef struct complex128 {
     double re, im;
 } complex128;
+#define USM_KIND USM_COMPLEX_KIND
+#define USM_ROWS(inputs) USM_COMPLEX_ROWS(inputs)
 #define T complex64
 #define R float
 #define USM_TYPE complex64
-#define USM_KIND USM_COMPLEX_KIND
 #define USM_CONSTANT(x) PASTE(x, f)
 #define USM_PICK(single, twofold) single
-#define USM_ROWS(inputs) USM_COMPLEX_ROWS(inputs)
 #include "operate_type.h"
 #define T complex128
 #define R double
 #define USM_TYPE complex128
-#define USM_KIND USM_COMPLEX_KIND
 #define USM_CONSTANT(x) x
 #define USM_PICK(single, twofold) twofold
-#define USM_ROWS(inputs) USM_COMPLEX_ROWS(inputs)
 #include "operate_type.h"
 #endif
 

@@ -1,4 +1,5 @@
-/* The loops of one type: included once for each, with T, U, USM_TYPE (its name) and USM_KIND. */
+/* The loops of one type: included once for each, with T, U and USM_TYPE (its name); USM_KIND and
+ * USM_ROWS are those of its kind. */
 #define USM_NAMED_TEXT(name, type) usm_##name##_##type
 #define USM_NAMED(name, type) USM_NAMED_TEXT(name, type)
 #define S(name) USM_NAMED(name, USM_TYPE)
@@ -203,9 +204,7 @@ static void S(scan_groups)(void *to, const void *from, const void *totals, const
 #undef R
 #undef U
 #undef USM_TYPE
-#undef USM_ROWS
 #undef USM_BITS
 #undef USM_SHIFT
 #undef USM_CONSTANT
 #undef USM_PICK
-#undef USM_KIND

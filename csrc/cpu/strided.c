@@ -403,7 +403,7 @@ void usm_cpu_strided(const usm_strided *plan, unsigned width)
     work.row = plan->dst_dtype == plan->src_dtype ? usm_cpu_move_row(work.dst_size)
                                                   : usm_cpu_cast_row(plan->dst_dtype, plan->src_dtype);
     choose_unit(&work, plan);
-    int64_t bytes = usm_strided_size(plan) * work.dst_size;
+    int64_t bytes = (int64_t)usm_strided_count(plan) * work.dst_size;
     work.outer_count = 1;
     for (int i = 0; i < work.outer_ndim; i++) {
         work.outer_count *= work.outer[i].length;
