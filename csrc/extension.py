@@ -199,7 +199,7 @@ RARE = {
     "core/device": "registry context device place",
     "core/memory": "blocks connection track usage",
     "core/builtin": "archive builtin_source",
-    "core/program": "program signature spirv spirv_kernel",
+    "core/program": "program signature spirv",
     "core": "start",
     "core/tasks": "fork unretrieved",
     "core/copy": "route_text",

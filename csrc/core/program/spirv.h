@@ -1,4 +1,7 @@
-/* Checks of SPIR-V modules before a driver gets them: some drivers crash on damaged ones. */
+/*
+ * Checks of SPIR-V modules before a driver gets them, since some drivers crash on damaged ones; and what
+ * their kernels take.
+ */
 #ifndef USM_CORE_SPIRV_H
 #define USM_CORE_SPIRV_H
 
@@ -15,7 +18,7 @@
 usm_status usm_spirv_check(const void *module, size_t size, usm_error *error);
 
 /*
- * spirv_kernel.c: sets the n parameters of the kernel from a module that was checked. Parameters of which it
+ * Sets the n parameters of the kernel from a module that was checked. Parameters of which it
  * tells nothing stay unknown: all of them if the module is NULL or has no such entry point with n parameters.
  */
 usm_status usm_spirv_read_parameters(usm_kernel *kernel, const char *name, size_t n, const void *module,
