@@ -101,7 +101,7 @@ static void check_plan(input *input)
     usm_plan plan, again;
     usm_copy_plan(&plan, &to, &from);
     const usm_strided *strided = &plan.strided;
-    HOLDS(strided->ndim >= 1 && usm_strided_size(strided) == n && usm_strided_count(strided) == (size_t)n);
+    HOLDS(strided->ndim >= 1 && usm_strided_count(strided) == (size_t)n);
     for (int i = 0; i < strided->ndim; i++) {
         HOLDS(strided->shape[i] > 1 || (strided->ndim == 1 && n == 1));
         HOLDS(strided->dst_strides[i] >= 0 &&

@@ -543,7 +543,10 @@ def test_external_symbols_have_the_prefix_of_their_layer(objects):
 
 # Everything that can change while the program runs, by file, each with its reason.
 STATE = {
-    "core/base/blas.c": {"known": "the library for products of matrices, found once"},
+    "core/base/blas.c": {
+        "blas": "the library for products of matrices",
+        "once": "it is found once",
+    },
     "backends/cuda/capture.c": {
         "ended": "the timeline of captured tasks, which counts as completed",
     },

@@ -1,8 +1,6 @@
 #include "blas.h"
 
-#include "heap.h"
-
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +30,8 @@ static const spelling spellings[] = {
 };
 #define SPELLINGS (sizeof spellings / sizeof *spellings)
 
+static usm_blas blas; /* as open_any finds it, once a process */
+
 static const char *const places[] = {
     "python*/site-packages/numpy.libs/lib*openblas*.so*",
     "python*/site-packages/scipy_openblas64/lib/libscipy_openblas64_.so",
@@ -42,57 +42,43 @@ static const char *const places[] = {
 };
 
 /* One library by each of the spellings. */
-static bool open_library(usm_blas *blas, const char *name)
+static bool open_library(const char *name)
 {
     const char *const names[] = {name, NULL};
     usm_error error;
     for (size_t i = 0; i < SPELLINGS; i++) {
-        usm_status status = usm_library_open(names, NULL, spellings[i].symbols, 4, blas, blas->path, &error);
+        usm_status status = usm_library_open(names, NULL, spellings[i].symbols, 4, &blas, blas.path, &error);
         if (status == USM_OK) {
-            blas->wide = spellings[i].wide;
+            blas.wide = spellings[i].wide;
             return true;
         }
-        size_t used = strlen(blas->why);
-        snprintf(blas->why + used, sizeof blas->why - used, "%s%.300s", used > 0 ? "; " : "", error.text);
+        size_t used = strlen(blas.why);
+        snprintf(blas.why + used, sizeof blas.why - used, "%s%.300s", used > 0 ? "; " : "", error.text);
         usm_error_clear(&error);
         if (status == USM_UNAVAILABLE) { /* no spelling changes that */
             break;
         }
     }
-    blas->path[0] = '\0';
+    blas.path[0] = '\0';
     return false;
 }
 
-static void open_any(usm_blas *blas)
+static void open_any(void)
 {
     const char *own = getenv("USMPY_BLAS_LIBRARY");
     if (own != NULL && strcmp(own, "none") == 0) {
-        strcpy(blas->why, "USMPY_BLAS_LIBRARY is none");
+        strcpy(blas.why, "USMPY_BLAS_LIBRARY is none");
     } else if (own != NULL && own[0] != '\0') {
-        open_library(blas, own);
+        open_library(own);
     } else {
-        for (size_t i = 0; i < sizeof places / sizeof *places && !open_library(blas, places[i]); i++) {
+        for (size_t i = 0; i < sizeof places / sizeof *places && !open_library(places[i]); i++) {
         }
     }
 }
 
 const usm_blas *usm_blas_find(void)
 {
-    static _Atomic(usm_blas *) known;
-    usm_blas *blas = atomic_load_explicit(&known, memory_order_acquire), *other = NULL;
-    if (blas != NULL) {
-        return blas;
-    }
-    blas = usm_malloc(sizeof *blas);
-    if (blas == NULL) {
-        return NULL;
-    }
-    memset(blas, 0, sizeof *blas);
-    open_any(blas);
-    if (!atomic_compare_exchange_strong_explicit(&known, &other, blas, memory_order_acq_rel,
-                                                 memory_order_acquire)) {
-        free(blas); /* another thread was first, and found the same */
-        return other;
-    }
-    return blas;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_any);
+    return &blas;
 }

@@ -17,7 +17,7 @@ typedef struct usm_blas {
 /*
  * The library that USMPY_BLAS_LIBRARY names, else NumPy's own copy of OpenBLAS, the packages scipy-openblas64
  * and scipy-openblas32, and the system's libraries, in this order. USMPY_BLAS_LIBRARY=none: none. The result
- * lives as long as the process; its path is "" where there is no library. NULL: memory ran out.
+ * lives as long as the process; its path is "" where there is no library.
  *
  * Thread: any, also several at once. Locks: none. Blocks: for milliseconds the first time (dlopen). The
  * functions may be called from any thread; OpenBLAS, unless it was built for OpenMP, runs in the child of a

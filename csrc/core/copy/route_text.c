@@ -29,7 +29,7 @@ static void write_text(page *page, const char *format, ...)
     page->used += wrote < 0 ? 0 : (size_t)wrote < room ? (size_t)wrote : room - 1;
 }
 
-static char *size_text(int64_t bytes, char *text, size_t size)
+static void write_size(page *page, int64_t bytes)
 {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     double value = (double)bytes;
@@ -38,14 +38,7 @@ static char *size_text(int64_t bytes, char *text, size_t size)
         value /= 1024;
         unit++;
     }
-    snprintf(text, size, unit == 0 ? "%.0f %s" : "%.4g %s", value, units[unit]);
-    return text;
-}
-
-static void write_size(page *page, int64_t bytes)
-{
-    char text[40];
-    write_text(page, "%s", size_text(bytes, text, sizeof text));
+    write_text(page, unit == 0 ? "%.0f %s" : "%.4g %s", value, units[unit]);
 }
 
 static void write_memory(page *page, usm_kind kind, const usm_place *place)
@@ -71,7 +64,7 @@ static void write_runs(page *page, const usm_strided *axes)
     int last = axes->ndim - 1;
     int dst = usm_dtype_table[axes->dst_dtype].itemsize, src = usm_dtype_table[axes->src_dtype].itemsize;
     bool side_by_side = axes->dst_strides[last] == dst && axes->src_strides[last] == src;
-    int64_t length = side_by_side ? axes->shape[last] : 1, n = usm_strided_size(axes) / length;
+    int64_t length = side_by_side ? axes->shape[last] : 1, n = (int64_t)usm_strided_count(axes) / length;
     write_text(page, "runs: %lld of %lld element%s, ", (long long)n, (long long)length,
                length == 1 ? "" : "s");
     write_size(page, usm_dtype_nbytes(axes->dst_dtype, length));
@@ -82,23 +75,29 @@ static void write_runs(page *page, const usm_strided *axes)
 static void write_command(page *page, const usm_queue *queue, const usm_strided *axes)
 {
     bool host = queue->backend->builtin_language == USM_LANGUAGE_BUILTIN;
+    int ndim = axes->ndim;
+    int64_t launches = 1;
     if (usm_strided_is_block(axes)) {
         write_text(page, "%s of ", host ? "memmove" : "driver copy");
         write_size(page, usm_dtype_nbytes(axes->dst_dtype, axes->shape[0]));
-    } else if (usm_builtin_is_on_host(queue)) {
-        write_text(page, "loop over %d ax%s", axes->ndim, axes->ndim == 1 ? "is" : "es");
+        return;
+    }
+    if (usm_builtin_is_on_host(queue)) {
+        write_text(page, "loop");
     } else {
         usm_kernel_plan plan;
         usm_command_plan(queue, axes, &plan);
+        ndim = plan.ndim;
+        launches = plan.launches;
         if (plan.size > 0) {
-            write_text(page, "kernel usm_strided_%d over %d ax%s", plan.size, plan.ndim,
-                       plan.ndim == 1 ? "is" : "es");
+            write_text(page, "kernel usm_strided_%d", plan.size);
         } else {
-            write_text(page, "kernel usm_cast over %d ax%s", plan.ndim, plan.ndim == 1 ? "is" : "es");
+            write_text(page, "kernel usm_cast");
         }
-        if (plan.launches > 1) {
-            write_text(page, ", %lld launches", (long long)plan.launches);
-        }
+    }
+    write_text(page, " over %d ax%s", ndim, ndim == 1 ? "is" : "es");
+    if (launches > 1) {
+        write_text(page, ", %lld launches", (long long)launches);
     }
     if (axes->dst_dtype != axes->src_dtype) {
         write_text(page, ", cast from %s to %s", usm_dtype_table[axes->src_dtype].name,
@@ -181,8 +180,9 @@ char *usm_route_text(const usm_route *route)
     }
     const usm_strided *axes = &route->axes.strided;
     char shape[200];
-    write_text(&page, "copy of %lld elements, ", (long long)usm_strided_size(axes));
-    write_size(&page, usm_dtype_nbytes(axes->dst_dtype, usm_strided_size(axes)));
+    size_t n = usm_strided_count(axes);
+    write_text(&page, "copy of %zu elements, ", n);
+    write_size(&page, usm_dtype_nbytes(axes->dst_dtype, (int64_t)n));
     write_text(&page, " in dst; axes merged to %s\n",
                usm_layout_text(axes->ndim, axes->shape, shape, sizeof shape));
     write_side(&page, "dst", route->dst, axes->dst_dtype, axes->ndim, axes->dst_strides);

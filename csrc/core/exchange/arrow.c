@@ -77,21 +77,18 @@ usm_status usm_arrow_export_schema(const usm_view *view, usm_arrow_schema *out, 
     usm_arrow_schema *at = out;
     for (int i = 1; i <= view->ndim; i++) {
         bool is_list = i < view->ndim;
-        if (is_list && view->shape[i] > INT32_MAX) {
-            if (out->release != NULL) {
-                out->release(out);
-            }
-            return usm_error_set(error, USM_BUFFER,
-                                 "axis %d has length %lld, and lists of Arrow have at most %d elements; use "
-                                 "x.reshape(-1)",
-                                 i, (long long)view->shape[i], INT32_MAX);
-        }
-        schema_node *node = usm_calloc(1, sizeof *node);
+        bool too_long = is_list && view->shape[i] > INT32_MAX;
+        schema_node *node = too_long ? NULL : usm_calloc(1, sizeof *node);
         if (node == NULL) {
             if (out->release != NULL) {
                 out->release(out);
             }
-            return usm_error_memory(error, sizeof *node, "a schema of Arrow");
+            return too_long ? usm_error_set(
+                                  error, USM_BUFFER,
+                                  "axis %d has length %lld, and lists of Arrow have at most %d elements; use "
+                                  "x.reshape(-1)",
+                                  i, (long long)view->shape[i], INT32_MAX)
+                            : usm_error_memory(error, sizeof *node, "a schema of Arrow");
         }
         if (is_list) {
             snprintf(node->format, sizeof node->format, "+w:%d", (int)view->shape[i]);

@@ -16,51 +16,49 @@
 #define VERSION_MAJOR 1
 #define VERSION_MINOR 3
 
-/* The two structs differ in their first member alone; dims has the shape, then the strides. */
-typedef struct versioned_export {
-    DLManagedTensorVersioned managed;
+/* A tensor of either form and what its deleter needs; dims has the shape, then the strides. */
+typedef struct export
+{
+    union {
+        DLManagedTensorVersioned versioned;
+        DLManagedTensor legacy;
+    } managed; /* first: the consumer's pointer is ours */
     usm_alloc *alloc;
     void *stream; /* the consumer's; NULL: none, or none that was told */
     uint64_t id;  /* of the stream, as for usm_alloc_lend_ended */
     int64_t dims[];
-} versioned_export;
-
-typedef struct legacy_export {
-    DLManagedTensor managed;
-    usm_alloc *alloc;
-    void *stream;
-    uint64_t id;
-    int64_t dims[];
-} legacy_export;
+}
+export;
 
 /* Any thread; the stream may be gone. */
-static void end_export(usm_alloc *alloc, void *stream, uint64_t id, void *block)
+static void end_export(export *export)
 {
+    usm_alloc *alloc = export->alloc;
+    void *stream = export->stream;
     if (USM_UNLIKELY(stream != NULL)) {
         usm_device *device = alloc->place->device;
         usm_error error;
-        if (id != 0 || (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
-            usm_alloc_lend_ended(alloc, device, stream, id);
+        if (export->id != 0 ||
+            (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
+            usm_alloc_lend_ended(alloc, device, stream, export->id);
         } else if (usm_alloc_stream_retain(alloc, USM_READ_WRITE, device, stream, &error) != USM_OK) {
             usm_unretrieved_report_once(&error); /* the owner of the memory cannot be made to wait so */
             usm_alloc_lend_ended(alloc, device, stream, USM_STREAM_NO_ID);
         }
     }
-    free(block);
+    free(export);
     usm_live_add(USM_LIVE_EXPORT, -1);
     usm_alloc_release(alloc);
 }
 
 static void delete_versioned(DLManagedTensorVersioned *self)
 {
-    versioned_export *export = (versioned_export *)self;
-    end_export(export->alloc, export->stream, export->id, export);
+    end_export((export *)self);
 }
 
 static void delete_legacy(DLManagedTensor *self)
 {
-    legacy_export *export = (legacy_export *)self;
-    end_export(export->alloc, export->stream, export->id, export);
+    end_export((export *)self);
 }
 
 /*
@@ -80,6 +78,18 @@ static uint64_t identify(const usm_alloc *alloc, void **stream)
     }
     usm_reclaim_stream_lives(device, *stream, id);
     return id;
+}
+
+/* NULL: memory ran out. In line, since it is most of what an export takes. */
+static inline __attribute__((always_inline)) export *new_export(const usm_view *view, void *stream)
+{
+    export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
+    if (export != NULL) {
+        export->alloc = view->alloc;
+        export->id = identify(view->alloc, &stream);
+        export->stream = stream;
+    }
+    return export;
 }
 
 static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice device)
@@ -103,41 +113,36 @@ static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice
 DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice device, uint64_t flags,
                                                void *stream)
 {
-    versioned_export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
+    export *export = new_export(view, stream);
     if (export == NULL) {
         return NULL;
     }
-    export->managed.version.major = VERSION_MAJOR;
-    export->managed.version.minor = VERSION_MINOR;
-    export->managed.manager_ctx = export;
-    export->managed.deleter = delete_versioned;
-    export->managed.flags = flags;
-    export->alloc = view->alloc;
-    export->id = identify(view->alloc, &stream);
-    export->stream = stream;
-    fill(&export->managed.dl_tensor, export->dims, view, device);
-    return &export->managed;
+    DLManagedTensorVersioned *managed = &export->managed.versioned;
+    managed->version.major = VERSION_MAJOR;
+    managed->version.minor = VERSION_MINOR;
+    managed->manager_ctx = export;
+    managed->deleter = delete_versioned;
+    managed->flags = flags;
+    fill(&managed->dl_tensor, export->dims, view, device);
+    return managed;
 }
 
 DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *stream)
 {
-    legacy_export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
+    export *export = new_export(view, stream);
     if (export == NULL) {
         return NULL;
     }
-    export->managed.manager_ctx = export;
-    export->managed.deleter = delete_legacy;
-    export->alloc = view->alloc;
-    export->id = identify(view->alloc, &stream);
-    export->stream = stream;
-    fill(&export->managed.dl_tensor, export->dims, view, device);
-    return &export->managed;
+    DLManagedTensor *managed = &export->managed.legacy;
+    managed->manager_ctx = export;
+    managed->deleter = delete_legacy;
+    fill(&managed->dl_tensor, export->dims, view, device);
+    return managed;
 }
 
 void usm_export_in_queue(DLManagedTensorVersioned *tensor, usm_queue *queue)
 {
-    versioned_export *export = (versioned_export *)tensor;
-    export->stream = usm_queue_stream(queue);
+    ((export *)tensor)->stream = usm_queue_stream(queue);
 }
 
 bool usm_export_is_ours(const DLManagedTensorVersioned *versioned, const DLManagedTensor *legacy)

@@ -42,13 +42,14 @@ typedef struct usm_strided {
     int64_t *shape, *dst_strides, *src_strides; /* one block of 3 * ndim, behind this struct */
 } usm_strided;
 
-static inline int64_t usm_strided_size(const usm_strided *strided)
+/* Elements that it moves. */
+static inline size_t usm_strided_count(const usm_strided *strided)
 {
-    int64_t n = 1;
+    size_t count = 1;
     for (int i = 0; i < strided->ndim; i++) {
-        n *= strided->shape[i];
+        count *= (size_t)strided->shape[i];
     }
-    return n;
+    return count;
 }
 
 /* Room for the largest plan, on the stack. */
@@ -65,15 +66,6 @@ typedef struct usm_plan {
 void usm_copy_plan(usm_plan *plan, const usm_view *dst, const usm_view *src);
 /* The same for axes in any order, in byte strides. */
 void usm_strided_plan(usm_plan *plan, const usm_strided *whole);
-/* Elements that the plan moves. */
-static inline size_t usm_strided_count(const usm_strided *plan)
-{
-    size_t count = 1;
-    for (int i = 0; i < plan->ndim; i++) {
-        count *= (size_t)plan->shape[i];
-    }
-    return count;
-}
 /* Of a plan: elements side by side on both sides, of one type. */
 bool usm_strided_is_block(const usm_strided *strided);
 /* Memory that both sides touch, unless each element only meets itself. */

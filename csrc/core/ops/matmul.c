@@ -107,8 +107,8 @@ static const char *find_library(const usm_queue *queue, usm_dtype computed, cons
         void *held = usm_detach();
         const usm_blas *blas = usm_blas_find();
         usm_attach(held);
-        path = blas != NULL && blas->path[0] != '\0' && (blas->wide || is_small(r)) ? blas->path : NULL;
-        *why = blas != NULL && blas->path[0] == '\0' ? blas->why : NULL;
+        path = blas->path[0] != '\0' && (blas->wide || is_small(r)) ? blas->path : NULL;
+        *why = blas->path[0] == '\0' ? blas->why : NULL;
     } else {
         usm_kernel *kernel = NULL;
         usm_builtin builtin;

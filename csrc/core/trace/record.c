@@ -73,7 +73,7 @@ static uint64_t amount_of(const usm_command *command)
             return (uint64_t)command->as.sequence.count *
                    usm_dtype_table[command->as.sequence.dtype].itemsize;
         case USM_COMMAND_STRIDED:
-            return (uint64_t)usm_strided_size(command->as.strided) *
+            return usm_strided_count(command->as.strided) *
                    usm_dtype_table[command->as.strided->dst_dtype].itemsize;
         default:
             return 0;
