@@ -296,32 +296,14 @@ impossible:
 
 char *usm_dldevice_text(int32_t type, char *text, size_t size)
 {
-    static const struct {
-        int32_t type;
-        const char *name;
-    } names[] = {
-        {kDLCPU, "kDLCPU"},
-        {kDLCUDA, "kDLCUDA"},
-        {kDLCUDAHost, "kDLCUDAHost"},
-        {kDLOpenCL, "kDLOpenCL"},
-        {kDLVulkan, "kDLVulkan"},
-        {kDLMetal, "kDLMetal"},
-        {kDLVPI, "kDLVPI"},
-        {kDLROCM, "kDLROCM"},
-        {kDLROCMHost, "kDLROCMHost"},
-        {kDLExtDev, "kDLExtDev"},
-        {kDLCUDAManaged, "kDLCUDAManaged"},
-        {kDLOneAPI, "kDLOneAPI"},
-        {kDLWebGPU, "kDLWebGPU"},
-        {kDLHexagon, "kDLHexagon"},
-        {kDLMAIA, "kDLMAIA"},
-        {kDLTrn, "kDLTrn"},
-    };
-    snprintf(text, size, "unknown (%d)", type);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (names[i].type == type) {
-            snprintf(text, size, "%s (%d)", names[i].name, type);
-        }
-    }
+#define NAME(type) [type] = #type
+    static const char *const names[] = {
+        NAME(kDLCPU),      NAME(kDLCUDA),    NAME(kDLCUDAHost),    NAME(kDLOpenCL),
+        NAME(kDLVulkan),   NAME(kDLMetal),   NAME(kDLVPI),         NAME(kDLROCM),
+        NAME(kDLROCMHost), NAME(kDLExtDev),  NAME(kDLCUDAManaged), NAME(kDLOneAPI),
+        NAME(kDLWebGPU),   NAME(kDLHexagon), NAME(kDLMAIA),        NAME(kDLTrn)};
+#undef NAME
+    bool known = type >= 0 && type < (int32_t)(sizeof names / sizeof *names) && names[type] != NULL;
+    snprintf(text, size, "%s (%d)", known ? names[type] : "unknown", type);
     return text;
 }

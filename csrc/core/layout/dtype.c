@@ -9,65 +9,44 @@
 #error "usmpy needs dlpack/dlpack.h 1.3 or newer (the build requirement apache-tvm-ffi brings it)"
 #endif
 
-const usm_dtype_info usm_dtype_table[USM_DTYPES] = {
-    [USM_BOOL] = {"bool", "?", kDLBool, 8, 1, USM_DTYPE_KIND_BOOL},
-    [USM_INT8] = {"int8", "b", kDLInt, 8, 1, USM_DTYPE_KIND_INT},
-    [USM_INT16] = {"int16", "h", kDLInt, 16, 2, USM_DTYPE_KIND_INT},
-    [USM_INT32] = {"int32", "i", kDLInt, 32, 4, USM_DTYPE_KIND_INT},
-    [USM_INT64] = {"int64", "q", kDLInt, 64, 8, USM_DTYPE_KIND_INT},
-    [USM_UINT8] = {"uint8", "B", kDLUInt, 8, 1, USM_DTYPE_KIND_UINT},
-    [USM_UINT16] = {"uint16", "H", kDLUInt, 16, 2, USM_DTYPE_KIND_UINT},
-    [USM_UINT32] = {"uint32", "I", kDLUInt, 32, 4, USM_DTYPE_KIND_UINT},
-    [USM_UINT64] = {"uint64", "Q", kDLUInt, 64, 8, USM_DTYPE_KIND_UINT},
-    [USM_FLOAT16] = {"float16", "e", kDLFloat, 16, 2, USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT32] = {"float32", "f", kDLFloat, 32, 4, USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT64] = {"float64", "d", kDLFloat, 64, 8, USM_DTYPE_KIND_FLOAT},
-    [USM_COMPLEX64] = {"complex64", "Zf", kDLComplex, 64, 8, USM_DTYPE_KIND_COMPLEX},
-    [USM_COMPLEX128] = {"complex128", "Zd", kDLComplex, 128, 16, USM_DTYPE_KIND_COMPLEX},
-    [USM_BFLOAT16] = {"bfloat16", NULL, kDLBfloat, 16, 2, USM_DTYPE_KIND_FLOAT},
-    [USM_COMPLEX32] = {"complex32", NULL, kDLComplex, 32, 4, USM_DTYPE_KIND_COMPLEX},
-    [USM_FLOAT8_E3M4] = {"float8_e3m4", NULL, kDLFloat8_e3m4, 8, 1, USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT8_E4M3] = {"float8_e4m3", NULL, kDLFloat8_e4m3, 8, 1, USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT8_E4M3B11FNUZ] = {"float8_e4m3b11fnuz", NULL, kDLFloat8_e4m3b11fnuz, 8, 1,
-                                USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT8_E4M3FN] = {"float8_e4m3fn", NULL, kDLFloat8_e4m3fn, 8, 1, USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT8_E4M3FNUZ] = {"float8_e4m3fnuz", NULL, kDLFloat8_e4m3fnuz, 8, 1, USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT8_E5M2] = {"float8_e5m2", NULL, kDLFloat8_e5m2, 8, 1, USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT8_E5M2FNUZ] = {"float8_e5m2fnuz", NULL, kDLFloat8_e5m2fnuz, 8, 1, USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT8_E8M0FNU] = {"float8_e8m0fnu", NULL, kDLFloat8_e8m0fnu, 8, 1, USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT6_E2M3FN] = {"float6_e2m3fn", NULL, kDLFloat6_e2m3fn, 6, 1, USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT6_E3M2FN] = {"float6_e3m2fn", NULL, kDLFloat6_e3m2fn, 6, 1, USM_DTYPE_KIND_FLOAT},
-    [USM_FLOAT4_E2M1FN] = {"float4_e2m1fn", NULL, kDLFloat4_e2m1fn, 4, 1, USM_DTYPE_KIND_FLOAT},
-};
+/* X(dtype, and the members of usm_dtype_info), of types of whole bytes and of others. */
+#define WHOLE_TYPES(X)                                                                                       \
+    X(USM_BOOL, "bool", "?", kDLBool, 8, 1, USM_DTYPE_KIND_BOOL)                                             \
+    X(USM_INT8, "int8", "b", kDLInt, 8, 1, USM_DTYPE_KIND_INT)                                               \
+    X(USM_INT16, "int16", "h", kDLInt, 16, 2, USM_DTYPE_KIND_INT)                                            \
+    X(USM_INT32, "int32", "i", kDLInt, 32, 4, USM_DTYPE_KIND_INT)                                            \
+    X(USM_INT64, "int64", "q", kDLInt, 64, 8, USM_DTYPE_KIND_INT)                                            \
+    X(USM_UINT8, "uint8", "B", kDLUInt, 8, 1, USM_DTYPE_KIND_UINT)                                           \
+    X(USM_UINT16, "uint16", "H", kDLUInt, 16, 2, USM_DTYPE_KIND_UINT)                                        \
+    X(USM_UINT32, "uint32", "I", kDLUInt, 32, 4, USM_DTYPE_KIND_UINT)                                        \
+    X(USM_UINT64, "uint64", "Q", kDLUInt, 64, 8, USM_DTYPE_KIND_UINT)                                        \
+    X(USM_FLOAT16, "float16", "e", kDLFloat, 16, 2, USM_DTYPE_KIND_FLOAT)                                    \
+    X(USM_FLOAT32, "float32", "f", kDLFloat, 32, 4, USM_DTYPE_KIND_FLOAT)                                    \
+    X(USM_FLOAT64, "float64", "d", kDLFloat, 64, 8, USM_DTYPE_KIND_FLOAT)                                    \
+    X(USM_COMPLEX64, "complex64", "Zf", kDLComplex, 64, 8, USM_DTYPE_KIND_COMPLEX)                           \
+    X(USM_COMPLEX128, "complex128", "Zd", kDLComplex, 128, 16, USM_DTYPE_KIND_COMPLEX)                       \
+    X(USM_BFLOAT16, "bfloat16", NULL, kDLBfloat, 16, 2, USM_DTYPE_KIND_FLOAT)                                \
+    X(USM_COMPLEX32, "complex32", NULL, kDLComplex, 32, 4, USM_DTYPE_KIND_COMPLEX)                           \
+    X(USM_FLOAT8_E3M4, "float8_e3m4", NULL, kDLFloat8_e3m4, 8, 1, USM_DTYPE_KIND_FLOAT)                      \
+    X(USM_FLOAT8_E4M3, "float8_e4m3", NULL, kDLFloat8_e4m3, 8, 1, USM_DTYPE_KIND_FLOAT)                      \
+    X(USM_FLOAT8_E4M3B11FNUZ, "float8_e4m3b11fnuz", NULL, kDLFloat8_e4m3b11fnuz, 8, 1, USM_DTYPE_KIND_FLOAT) \
+    X(USM_FLOAT8_E4M3FN, "float8_e4m3fn", NULL, kDLFloat8_e4m3fn, 8, 1, USM_DTYPE_KIND_FLOAT)                \
+    X(USM_FLOAT8_E4M3FNUZ, "float8_e4m3fnuz", NULL, kDLFloat8_e4m3fnuz, 8, 1, USM_DTYPE_KIND_FLOAT)          \
+    X(USM_FLOAT8_E5M2, "float8_e5m2", NULL, kDLFloat8_e5m2, 8, 1, USM_DTYPE_KIND_FLOAT)                      \
+    X(USM_FLOAT8_E5M2FNUZ, "float8_e5m2fnuz", NULL, kDLFloat8_e5m2fnuz, 8, 1, USM_DTYPE_KIND_FLOAT)          \
+    X(USM_FLOAT8_E8M0FNU, "float8_e8m0fnu", NULL, kDLFloat8_e8m0fnu, 8, 1, USM_DTYPE_KIND_FLOAT)
+#define PACKED_TYPES(X)                                                                       \
+    X(USM_FLOAT6_E2M3FN, "float6_e2m3fn", NULL, kDLFloat6_e2m3fn, 6, 1, USM_DTYPE_KIND_FLOAT) \
+    X(USM_FLOAT6_E3M2FN, "float6_e3m2fn", NULL, kDLFloat6_e3m2fn, 6, 1, USM_DTYPE_KIND_FLOAT) \
+    X(USM_FLOAT4_E2M1FN, "float4_e2m1fn", NULL, kDLFloat4_e2m1fn, 4, 1, USM_DTYPE_KIND_FLOAT)
 
-/* [code][log2(bits / 8)] for whole-byte types, plus one: 0 means none. */
-#define WHOLE(code, column, dtype) [code][column] = (dtype) + 1
-static const uint8_t whole_bytes[kDLFloat4_e2m1fn + 1][5] = {
-    WHOLE(kDLBool, 0, USM_BOOL),
-    WHOLE(kDLInt, 0, USM_INT8),
-    WHOLE(kDLInt, 1, USM_INT16),
-    WHOLE(kDLInt, 2, USM_INT32),
-    WHOLE(kDLInt, 3, USM_INT64),
-    WHOLE(kDLUInt, 0, USM_UINT8),
-    WHOLE(kDLUInt, 1, USM_UINT16),
-    WHOLE(kDLUInt, 2, USM_UINT32),
-    WHOLE(kDLUInt, 3, USM_UINT64),
-    WHOLE(kDLFloat, 1, USM_FLOAT16),
-    WHOLE(kDLFloat, 2, USM_FLOAT32),
-    WHOLE(kDLFloat, 3, USM_FLOAT64),
-    WHOLE(kDLComplex, 2, USM_COMPLEX32),
-    WHOLE(kDLComplex, 3, USM_COMPLEX64),
-    WHOLE(kDLComplex, 4, USM_COMPLEX128),
-    WHOLE(kDLBfloat, 1, USM_BFLOAT16),
-    WHOLE(kDLFloat8_e3m4, 0, USM_FLOAT8_E3M4),
-    WHOLE(kDLFloat8_e4m3, 0, USM_FLOAT8_E4M3),
-    WHOLE(kDLFloat8_e4m3b11fnuz, 0, USM_FLOAT8_E4M3B11FNUZ),
-    WHOLE(kDLFloat8_e4m3fn, 0, USM_FLOAT8_E4M3FN),
-    WHOLE(kDLFloat8_e4m3fnuz, 0, USM_FLOAT8_E4M3FNUZ),
-    WHOLE(kDLFloat8_e5m2, 0, USM_FLOAT8_E5M2),
-    WHOLE(kDLFloat8_e5m2fnuz, 0, USM_FLOAT8_E5M2FNUZ),
-    WHOLE(kDLFloat8_e8m0fnu, 0, USM_FLOAT8_E8M0FNU),
-};
+#define INFO(dtype, name, format, code, bits, itemsize, kind) \
+    [dtype] = {name, format, code, bits, itemsize, kind},
+const usm_dtype_info usm_dtype_table[USM_DTYPES] = {WHOLE_TYPES(INFO) PACKED_TYPES(INFO)};
+
+/* [code][log2(itemsize)], plus one: 0 means none. */
+#define WHOLE(dtype, name, format, code, bits, itemsize, kind) [code][__builtin_ctz(itemsize)] = (dtype) + 1,
+static const uint8_t whole_bytes[kDLFloat4_e2m1fn + 1][5] = {WHOLE_TYPES(WHOLE)};
 
 usm_dtype usm_dtype_from_dlpack(uint8_t code, uint8_t bits)
 {
@@ -78,13 +57,12 @@ usm_dtype usm_dtype_from_dlpack(uint8_t code, uint8_t bits)
         uint8_t found = whole_bytes[code][__builtin_ctz(bits) - 3];
         return found == 0 ? USM_NO_DTYPE : (usm_dtype)(found - 1);
     }
-    if (bits == 6 && code == kDLFloat6_e2m3fn) {
-        return USM_FLOAT6_E2M3FN;
+    for (usm_dtype dtype = USM_FLOAT6_E2M3FN; dtype < USM_DTYPES; dtype++) {
+        if (usm_dtype_table[dtype].code == code && usm_dtype_table[dtype].bits == bits) {
+            return dtype;
+        }
     }
-    if (bits == 6 && code == kDLFloat6_e3m2fn) {
-        return USM_FLOAT6_E3M2FN;
-    }
-    return bits == 4 && code == kDLFloat4_e2m1fn ? USM_FLOAT4_E2M1FN : USM_NO_DTYPE;
+    return USM_NO_DTYPE;
 }
 
 usm_dtype usm_dtype_from_name(const char *name, size_t length)
@@ -305,38 +283,13 @@ const usm_float_limits *usm_dtype_float_limits(usm_dtype dtype)
     return &float_limits[dtype];
 }
 
-/* Bits of the significand, including the hidden one: every integer of at most this many bits is exact. */
-static int significand(usm_dtype dtype)
-{
-    switch (dtype) {
-        case USM_FLOAT16:
-            return 11;
-        case USM_BFLOAT16:
-            return 8;
-        case USM_FLOAT32:
-        case USM_COMPLEX64:
-            return 24;
-        default:
-            return 53;
-    }
-}
-
+/* Promotion keeps all values, but for integers of 64 bits, which no floating-point type holds. */
 static bool cast_is_safe(usm_dtype from, usm_dtype to)
 {
-    const usm_dtype_info *x = &usm_dtype_table[from], *y = &usm_dtype_table[to];
-    if (x->kind == USM_DTYPE_KIND_BOOL) {
-        return true;
-    }
-    if (y->kind <= USM_DTYPE_KIND_UINT) {
-        if (x->kind == y->kind) {
-            return x->bits <= y->bits;
-        }
-        return x->kind == USM_DTYPE_KIND_UINT && y->kind == USM_DTYPE_KIND_INT && x->bits < y->bits;
-    }
-    if (x->kind <= USM_DTYPE_KIND_UINT) {
-        return x->bits - (x->kind == USM_DTYPE_KIND_INT) <= significand(to);
-    }
-    return x->kind <= y->kind && usm_dtype_promote(from, to) == to;
+    const usm_dtype_info *x = &usm_dtype_table[from];
+    bool rounds =
+        x->kind <= USM_DTYPE_KIND_UINT && x->bits == 64 && usm_dtype_table[to].kind >= USM_DTYPE_KIND_FLOAT;
+    return !rounds && usm_dtype_promote(from, to) == to;
 }
 
 bool usm_dtype_can_cast(usm_dtype from, usm_dtype to, usm_casting casting)
@@ -347,10 +300,7 @@ bool usm_dtype_can_cast(usm_dtype from, usm_dtype to, usm_casting casting)
     if (casting == USM_CAST_NO || from >= USM_COMPUTED_DTYPES || to >= USM_COMPUTED_DTYPES) {
         return false;
     }
-    if (casting == USM_CAST_UNSAFE) {
-        return true;
-    }
-    if (cast_is_safe(from, to)) {
+    if (casting == USM_CAST_UNSAFE || cast_is_safe(from, to)) {
         return true;
     }
     if (casting == USM_CAST_SAFE) {

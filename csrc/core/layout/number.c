@@ -4,40 +4,34 @@
 
 #include <string.h>
 
-#define STORE(type, value)                       \
-    do {                                         \
-        type stored = (type)(value);             \
-        memcpy(element, &stored, sizeof stored); \
-    } while (0)
-
 void usm_number_store(usm_dtype dtype, double re, double im, void *element)
 {
-    float pair[2] = {(float)re, (float)im};
-    double wide[2] = {re, im};
+    const float pair[2] = {(float)re, (float)im};
+    const double wide[2] = {re, im};
+    const void *from = pair;
+    uint16_t half;
+    int64_t integer;
     switch (dtype) {
         case USM_FLOAT16:
-            STORE(uint16_t, usm_float_to_half(usm_double_to_odd_float(re)));
+            half = usm_float_to_half(usm_double_to_odd_float(re));
+            from = &half;
             break;
         case USM_BFLOAT16:
-            STORE(uint16_t, usm_float_to_bfloat(usm_double_to_odd_float(re)));
+            half = usm_float_to_bfloat(usm_double_to_odd_float(re));
+            from = &half;
             break;
         case USM_FLOAT32:
-            STORE(float, re);
+        case USM_COMPLEX64:
             break;
         case USM_FLOAT64:
-            STORE(double, re);
-            break;
-        case USM_COMPLEX64:
-            memcpy(element, pair, sizeof pair);
-            break;
         case USM_COMPLEX128:
-            memcpy(element, wide, sizeof wide);
+            from = wide;
             break;
-        default: { /* bool and integers: all of them little-endian prefixes of the same bits */
-            int64_t value = (int64_t)re;
-            memcpy(element, &value, usm_dtype_table[dtype].itemsize);
-        }
+        default: /* bool and integers: all of them little-endian prefixes of the same bits */
+            integer = (int64_t)re;
+            from = &integer;
     }
+    memcpy(element, from, usm_dtype_table[dtype].itemsize);
 }
 
 int64_t usm_number_load_int(usm_dtype dtype, const void *element)
@@ -54,33 +48,26 @@ int64_t usm_number_load_int(usm_dtype dtype, const void *element)
 
 void usm_number_load(usm_dtype dtype, const void *element, double *re, double *im)
 {
+    size_t size = usm_dtype_table[dtype].itemsize;
     uint16_t half;
-    float pair[2];
-    double wide[2];
+    float pair[2] = {0, 0};
+    double wide[2] = {0, 0};
     *im = 0;
     switch (dtype) {
         case USM_FLOAT16:
-            memcpy(&half, element, sizeof half);
-            *re = (double)usm_half_to_float(half);
-            break;
         case USM_BFLOAT16:
-            memcpy(&half, element, sizeof half);
-            *re = (double)usm_bfloat_to_float(half);
+            memcpy(&half, element, size);
+            *re = (double)(dtype == USM_FLOAT16 ? usm_half_to_float(half) : usm_bfloat_to_float(half));
             break;
         case USM_FLOAT32:
-            memcpy(pair, element, sizeof(float));
-            *re = (double)pair[0];
-            break;
-        case USM_FLOAT64:
-            memcpy(re, element, sizeof *re);
-            break;
         case USM_COMPLEX64:
-            memcpy(pair, element, sizeof pair);
+            memcpy(pair, element, size);
             *re = (double)pair[0];
             *im = (double)pair[1];
             break;
+        case USM_FLOAT64:
         case USM_COMPLEX128:
-            memcpy(wide, element, sizeof wide);
+            memcpy(wide, element, size);
             *re = wide[0];
             *im = wide[1];
             break;
