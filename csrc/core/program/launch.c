@@ -40,11 +40,6 @@ usm_launch *usm_launch_clone_in(const usm_launch *launch, void *room, size_t roo
     return clone;
 }
 
-usm_launch *usm_launch_clone(const usm_launch *launch)
-{
-    return usm_launch_clone_in(launch, NULL, 0);
-}
-
 void usm_launch_free_from(usm_launch *launch, const void *room)
 {
     if (launch != NULL) {
@@ -53,9 +48,4 @@ void usm_launch_free_from(usm_launch *launch, const void *room)
             free(launch);
         }
     }
-}
-
-void usm_launch_free(usm_launch *launch)
-{
-    usm_launch_free_from(launch, NULL);
 }

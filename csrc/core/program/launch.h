@@ -5,7 +5,7 @@
 #include "argument.h"
 #include "program.h"
 
-/* Borrows the kernel and the arguments; usm_launch_clone makes a launch that holds them. */
+/* Borrows the kernel and the arguments; usm_launch_clone_in makes a launch that holds them. */
 typedef struct usm_launch {
     usm_kernel *kernel;
     usm_range range;
@@ -15,11 +15,11 @@ typedef struct usm_launch {
         cost; /* of a built-in kernel, bytes that it moves; 0: a kernel of the user, whose cost is unknown */
 } usm_launch;
 
-/* One block with all values, and a count of the kernel; NULL when memory ran out. */
-USM_GIVES usm_launch *usm_launch_clone(const usm_launch *launch);
-void usm_launch_free(USM_TAKES usm_launch *launch); /* NULL is allowed */
-/* The same, without a block where `room`, aligned as one, has the bytes that it takes. */
+/*
+ * One block with all values, and a count of the kernel: in `room`, aligned as one, where this has the bytes
+ * that it takes. NULL when memory ran out.
+ */
 USM_GIVES usm_launch *usm_launch_clone_in(const usm_launch *launch, void *room, size_t room_size);
-void usm_launch_free_from(USM_TAKES usm_launch *launch, const void *room);
+void usm_launch_free_from(USM_TAKES usm_launch *launch, const void *room); /* NULL is allowed */
 
 #endif

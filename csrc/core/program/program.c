@@ -200,15 +200,13 @@ usm_status usm_program_create(usm_place *place, const usm_program_source *source
             USM_UNLESS_FORKED(backend, error, USM_CALL(backend, program_build)(program, source, log, error));
         usm_attach(held);
     }
+    if (status != USM_OK || program->own) {
+        usm_live_add(USM_LIVE_PROGRAM, -1);
+        usm_context_release(place->context);
+    }
     if (status != USM_OK) {
         free_program(program);
-        usm_live_add(USM_LIVE_PROGRAM, -1);
-        usm_context_release(place->context);
         return status;
-    }
-    if (program->own) {
-        usm_live_add(USM_LIVE_PROGRAM, -1);
-        usm_context_release(place->context);
     }
     *out = program;
     return USM_OK;
@@ -387,13 +385,5 @@ static void trim(usm_place *place)
     }
 }
 
-/* No program has a reference any more: each would hold the context. */
-static void destroy_kept(usm_place *place)
-{
-    for (usm_program *program; (program = place->programs) != NULL;) {
-        place->programs = program->next_kept;
-        destroy(program);
-    }
-}
-
-const usm_place_part usm_program_part = {.trim = trim, .destroy = destroy_kept};
+/* At the end no program has a reference any more: each would hold the context. */
+const usm_place_part usm_program_part = {.trim = trim, .destroy = trim};

@@ -320,19 +320,8 @@ static bool read_module(module *module, const void *bytes, size_t size)
 static int16_t dtype_of(const module *module, uint32_t id)
 {
     size_t i = fact_of(module, id)->at;
-    if (i == 0 || opcode(module, i) != OP_TYPE_FLOAT) {
-        return USM_NO_DTYPE;
-    }
-    switch (word(module, i + 2)) {
-        case 16:
-            return USM_FLOAT16;
-        case 32:
-            return USM_FLOAT32;
-        case 64:
-            return USM_FLOAT64;
-        default:
-            return USM_NO_DTYPE;
-    }
+    uint32_t bits = i != 0 && opcode(module, i) == OP_TYPE_FLOAT ? word(module, i + 2) : 0;
+    return bits == 16 ? USM_FLOAT16 : bits == 32 ? USM_FLOAT32 : bits == 64 ? USM_FLOAT64 : USM_NO_DTYPE;
 }
 
 /* Describes a parameter by its type, an id, and by its own decorations. */
