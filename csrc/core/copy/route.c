@@ -79,14 +79,22 @@ static bool target_is_block(const usm_route *route)
     return true;
 }
 
+/* Elements of src along the axes from `from` on, without repeats. */
+static int64_t piece_elements(const usm_strided *axes, int from)
+{
+    int64_t n = 1;
+    for (int i = from; i < axes->ndim; i++) {
+        n *= repeats(axes, i) ? 1 : axes->shape[i];
+    }
+    return n;
+}
+
 /* Whether the elements of src, without repeats, are one block: in dst's order of axes, or in any. */
 static bool source_is_block(const usm_route *route, bool any_order)
 {
     const usm_strided *axes = &route->axes.strided;
-    int64_t step = usm_dtype_table[axes->src_dtype].itemsize, elements = 1, found = 1;
-    for (int i = 0; i < axes->ndim; i++) {
-        elements *= repeats(axes, i) ? 1 : axes->shape[i];
-    }
+    int64_t step = usm_dtype_table[axes->src_dtype].itemsize, found = 1;
+    int64_t elements = piece_elements(axes, 0);
     for (int i = axes->ndim - 1; i >= 0 && !any_order; i--) {
         if (!repeats(axes, i) && axes->shape[i] > 1) {
             if (axes->src_strides[i] != step) {
@@ -107,15 +115,11 @@ static bool source_is_block(const usm_route *route, bool any_order)
     return !any_order || found == elements;
 }
 
-static bool is_wide_float(usm_dtype dtype)
-{
-    return dtype == USM_FLOAT64 || dtype == USM_COMPLEX128;
-}
-
 /* Whether the device computes in both types: only float64 and complex128 need an aspect. */
 static bool casts(const usm_device *device, usm_dtype dst, usm_dtype src)
 {
-    return dst == src || device->info.has_fp64 || !(is_wide_float(dst) || is_wide_float(src));
+    return dst == src || device->info.has_fp64 ||
+           (dst == usm_dtype_without_fp64(dst) && src == usm_dtype_without_fp64(src));
 }
 
 /*
@@ -144,16 +148,6 @@ static void add_side(usm_route *route, usm_queue *queue, const usm_alloc *to, co
         add_buffer(route, queue->place, USM_DEVICE, between);
         add_hop(route, queue);
     }
-}
-
-/* Elements of src along the axes from `from` on, without repeats. */
-static int64_t piece_elements(const usm_strided *axes, int from)
-{
-    int64_t n = 1;
-    for (int i = from; i < axes->ndim; i++) {
-        n *= repeats(axes, i) ? 1 : axes->shape[i];
-    }
-    return n;
 }
 
 /* Cuts a large staged copy, so that its hops overlap in time. */
@@ -316,32 +310,26 @@ usm_status usm_route_plan(usm_route *route, usm_queue *queue, const usm_view *ds
     route->connection = usm_connection(src->alloc->place, (usm_kind)src->alloc->kind, queue->place);
     /* A block is moved as memmove does it. */
     route->overlaps = !route->block && usm_views_overlap(dst, src);
+    usm_status status = USM_OK;
     if (USM_UNLIKELY(!casts(queue->device, dst->dtype, src->dtype))) {
-        usm_status status = casting_queue(route, &queue, dst, src, error);
-        if (status != USM_OK) {
-            return status;
-        }
+        status = casting_queue(route, &queue, dst, src, error);
     }
-    if (!one_command(queue->place, dst->alloc, src->alloc, route->block)) {
-        usm_status status = plan_afar(route, queue, error);
-        if (status == USM_OK && route->overlaps && route->n_hops == 1) { /* one memory in two allocations */
-            add_buffer(route, route->queues[0]->place, USM_DEVICE, src->dtype);
-            add_hop(route, route->queues[0]);
-        }
-        if (status == USM_OK && dst->dtype != src->dtype) {
-            status = check_casts(route, error);
-        }
-        if (status != USM_OK) {
-            usm_route_clear(route);
-        }
-        return status;
-    }
-    add_hop(route, queue);
-    if (route->overlaps) {
-        add_buffer(route, queue->place, USM_DEVICE, src->dtype);
+    if (status == USM_OK && one_command(queue->place, dst->alloc, src->alloc, route->block)) {
         add_hop(route, queue);
+    } else if (status == USM_OK) {
+        status = plan_afar(route, queue, error);
     }
-    return dst->dtype == src->dtype ? USM_OK : check_casts(route, error);
+    if (status == USM_OK && route->overlaps && route->n_hops == 1) {
+        add_buffer(route, route->queues[0]->place, USM_DEVICE, src->dtype);
+        add_hop(route, route->queues[0]);
+    }
+    if (status == USM_OK && dst->dtype != src->dtype) {
+        status = check_casts(route, error);
+    }
+    if (status != USM_OK) {
+        usm_route_clear(route);
+    }
+    return status;
 }
 
 void usm_route_clear(usm_route *route)

@@ -228,15 +228,6 @@ bool usm_handle_is_within(const usm_share_handle *handle)
            (uint64_t)high <= handle->nbytes - (uint64_t)handle->offset;
 }
 
-static usm_status dead(const usm_share_handle *handle, usm_error *error)
-{
-    return usm_error_set(
-        error, USM_VALUE,
-        "the process %lld that made the handle has ended: pass the handle's descriptors along "
-        "(from_bytes(data, fds)), or keep the process running",
-        (long long)handle->process);
-}
-
 /* Why there is no descriptor of the process: what errno was, 0 for another process of its number. */
 static usm_status not_there(const usm_share_handle *handle, int code, usm_error *error)
 {
@@ -244,11 +235,16 @@ static usm_status not_there(const usm_share_handle *handle, int code, usm_error 
         return usm_error_set(error, USM_MEMORY, "cannot take descriptors of process %lld: %s",
                              (long long)handle->process, usm_error_errno(code));
     }
-    return code == ENOSYS
-               ? usm_error_set(
-                     error, USM_BUFFER,
-                     "this kernel has no pidfd_open: call from_bytes(data, fds) with the descriptors")
-               : dead(handle, error);
+    if (code == ENOSYS) {
+        return usm_error_set(
+            error, USM_BUFFER,
+            "this kernel has no pidfd_open: call from_bytes(data, fds) with the descriptors");
+    }
+    return usm_error_set(
+        error, USM_VALUE,
+        "the process %lld that made the handle has ended: pass the handle's descriptors along "
+        "(from_bytes(data, fds)), or keep the process running",
+        (long long)handle->process);
 }
 
 static usm_status take(const usm_share_handle *handle, int process, uint32_t i, int *out, usm_error *error)

@@ -9,13 +9,18 @@
 #include <sched.h>
 #include <string.h>
 
+static usm_alloc *find(const usm_share_handle *handle, usm_share **lent)
+{
+    pthread_mutex_t *mutex = usm_share_lock();
+    usm_alloc *alloc = usm_share_find_listed(handle, lent);
+    usm_mutex_unlock(mutex);
+    return alloc;
+}
+
 usm_alloc *usm_share_find(const usm_share_handle *handle)
 {
     usm_share *lent;
-    pthread_mutex_t *mutex = usm_share_lock();
-    usm_alloc *alloc = usm_share_find_listed(handle, &lent);
-    usm_mutex_unlock(mutex);
-    return alloc;
+    return find(handle, &lent);
 }
 
 /* A block of another process, mapped here. */
@@ -41,13 +46,11 @@ static usm_status open_block(usm_place *place, const usm_share_handle *handle, c
     if (status == USM_OK) {
         status = usm_descriptors_copy(descriptors, handle->n_descriptors, record->descriptors, error);
     }
-    if (status != USM_OK) {
-        free(share);
-        return status;
+    if (status == USM_OK) {
+        record->n_descriptors = handle->n_descriptors;
+        status = USM_UNLESS_FORKED(place->context->backend, error,
+                                   USM_CALL(entries, open)(place, record, readonly, &share->memory, error));
     }
-    record->n_descriptors = handle->n_descriptors;
-    status = USM_UNLESS_FORKED(place->context->backend, error,
-                               USM_CALL(entries, open)(place, record, readonly, &share->memory, error));
     if (status != USM_OK) {
         usm_descriptors_close(record->descriptors, record->n_descriptors);
         free(share);
@@ -80,10 +83,10 @@ static usm_status open_and_list(usm_place *place, const usm_share_handle *handle
         usm_share_list(share);
     }
     usm_mutex_unlock(mutex);
-    if (*out == NULL) {
-        *out = alloc;
-    } else {
+    if (*out != NULL) {
         usm_alloc_release(alloc);
+    } else {
+        *out = alloc;
     }
     return USM_OK;
 }
@@ -125,9 +128,7 @@ static usm_status acquire(usm_place *place, const usm_share_handle *handle, cons
     usm_status status = USM_OK;
     do {
         usm_share *lent;
-        pthread_mutex_t *mutex = usm_share_lock();
-        *out = usm_share_find_listed(handle, &lent);
-        usm_mutex_unlock(mutex);
+        *out = find(handle, &lent);
         if (*out == NULL) {
             status = lent != NULL ? revive(place, handle, out, error)
                                   : open_and_list(place, handle, descriptors, readonly, out, error);
