@@ -18,12 +18,9 @@ typedef struct function {
     int inputs;
 } function;
 
-#define NONE(name, inputs)
-#define NAMED(name, inputs) [USM_OP_##name] = {#name, inputs},
-#define FUNCTION_0 NONE
-#define FUNCTION_1 NAMED
+/* Of operations that are not costly there is none. */
 #define ROW(name, inputs, kinds, copies, modular, truth, promotes, result, costly) \
-    FUNCTION_##costly(name, inputs)
+    [USM_OP_##name] = {costly ? #name : NULL, inputs},
 static const function functions[USM_OPERATIONS] = {USM_OPERATION_TABLE(ROW)};
 
 /* The vector ABI of x86-64: b, d and e are SSE, AVX2 and AVX-512. */

@@ -48,18 +48,10 @@ static const usm_kernel_source *find_opencl(const usm_kernel_source *all, const 
 static const char *number_kind(usm_dtype dtype)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
-    switch (info->kind) {
-        case USM_DTYPE_KIND_BOOL:
-            return "narrow";
-        case USM_DTYPE_KIND_INT:
-            return info->bits <= 16 ? "narrow" : "integer";
-        case USM_DTYPE_KIND_UINT:
-            return info->bits <= 16 ? "narrow" : "natural";
-        case USM_DTYPE_KIND_COMPLEX:
-            return info->bits == 128 ? "twofold" : "single";
-        default:
-            return info->bits == 64 ? "twofold" : "single";
+    if (info->kind >= USM_DTYPE_KIND_FLOAT) {
+        return usm_dtype_alignment(dtype) == 8 ? "twofold" : "single";
     }
+    return info->bits <= 16 ? "narrow" : info->kind == USM_DTYPE_KIND_INT ? "integer" : "natural";
 }
 
 /* The types of a cast are specialization constants, by the numbers that make_spirv.py gives them. */

@@ -169,18 +169,11 @@ static usm_status submit_fill(usm_queue *queue, const usm_submission *submission
 usm_status usm_command_submit(usm_queue *queue, const usm_submission *submission, usm_event **out,
                               usm_error *error)
 {
-    switch (submission->command->kind) {
-        case USM_COMMAND_STRIDED:
-            if (!usm_builtin_is_on_host(queue)) {
-                return submit_strided(queue, submission, out, error);
-            }
-            break;
-        case USM_COMMAND_SEQUENCE:
-            return submit_sequence(queue, submission, out, error);
-        case USM_COMMAND_FILL:
-            return submit_fill(queue, submission, out, error);
-        default:
-            break;
+    usm_command_kind kind = submission->command->kind;
+    if (kind == USM_COMMAND_STRIDED && !usm_builtin_is_on_host(queue)) {
+        return submit_strided(queue, submission, out, error);
     }
-    return usm_queue_submit(queue, submission, out, error);
+    return kind == USM_COMMAND_SEQUENCE ? submit_sequence(queue, submission, out, error)
+           : kind == USM_COMMAND_FILL   ? submit_fill(queue, submission, out, error)
+                                        : usm_queue_submit(queue, submission, out, error);
 }

@@ -9,27 +9,19 @@
 static const struct {
     uint8_t orders; /* of two numbers, in which the relation holds */
     uint8_t table;  /* the same for bool, as in logic.h */
+    uint8_t mirror; /* the relation of b to a where a has this one to b */
 } relations[] = {
-    [USM_RELATION_LESS] = {USM_LESS, 2},
-    [USM_RELATION_LESS_EQUAL] = {USM_LESS | USM_EQUAL, 11},
-    [USM_RELATION_EQUAL] = {USM_EQUAL, 9},
-    [USM_RELATION_NOT_EQUAL] = {USM_LESS | USM_GREATER | USM_UNORDERED, 6},
-    [USM_RELATION_GREATER] = {USM_GREATER, 4},
-    [USM_RELATION_GREATER_EQUAL] = {USM_GREATER | USM_EQUAL, 13},
+    [USM_RELATION_LESS] = {USM_LESS, 2, USM_RELATION_GREATER},
+    [USM_RELATION_LESS_EQUAL] = {USM_LESS | USM_EQUAL, 11, USM_RELATION_GREATER_EQUAL},
+    [USM_RELATION_EQUAL] = {USM_EQUAL, 9, USM_RELATION_EQUAL},
+    [USM_RELATION_NOT_EQUAL] = {USM_LESS | USM_GREATER | USM_UNORDERED, 6, USM_RELATION_NOT_EQUAL},
+    [USM_RELATION_GREATER] = {USM_GREATER, 4, USM_RELATION_LESS},
+    [USM_RELATION_GREATER_EQUAL] = {USM_GREATER | USM_EQUAL, 13, USM_RELATION_LESS_EQUAL},
 };
 
 bool usm_relation_holds(usm_relation relation, bool less)
 {
     return (relations[relation].orders & (less ? USM_LESS : USM_GREATER)) != 0;
-}
-
-/* The relation of b to a where a has `relation` to b. */
-static usm_relation mirrored(usm_relation relation)
-{
-    static const usm_relation mirror[] = {USM_RELATION_GREATER, USM_RELATION_GREATER_EQUAL,
-                                          USM_RELATION_EQUAL,   USM_RELATION_NOT_EQUAL,
-                                          USM_RELATION_LESS,    USM_RELATION_LESS_EQUAL};
-    return mirror[relation];
 }
 
 #define NAMES(type, number)                        \
@@ -46,7 +38,7 @@ static usm_status submit(usm_queue *queue, usm_relation relation, const usm_view
                          const usm_view *b, bool fresh, usm_error *error)
 {
     if (a->ndim == 0 && b->ndim > 0) { /* a number comes second: the kernels have a loop for one that stays */
-        return submit(queue, mirrored(relation), dst, b, a, fresh, error);
+        return submit(queue, relations[relation].mirror, dst, b, a, fresh, error);
     }
     const usm_view operands[] = {*dst, *a, *b};
     if (a->dtype == USM_BOOL) {
@@ -103,7 +95,7 @@ usm_status usm_compare_submit(usm_queue *queue, unsigned relation, const usm_vie
         return submit(queue, relation, dst, a, b, fresh, error);
     }
     return a->dtype == USM_UINT64 ? submit_signs(queue, relation, dst, a, b, error)
-                                  : submit_signs(queue, mirrored(relation), dst, b, a, error);
+                                  : submit_signs(queue, relations[relation].mirror, dst, b, a, error);
 }
 
 usm_status usm_truth_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, bool fresh,

@@ -25,18 +25,12 @@ enum { UNSIGNED = 1, SIGNED = 2, REAL = 4, COMPLEX = 8 };
 
 static unsigned kind_of(usm_dtype dtype)
 {
-    switch (usm_dtype_table[dtype].kind) {
-        case USM_DTYPE_KIND_BOOL:
-            return 0;
-        case USM_DTYPE_KIND_UINT:
-            return UNSIGNED;
-        case USM_DTYPE_KIND_INT:
-            return SIGNED;
-        case USM_DTYPE_KIND_FLOAT:
-            return REAL;
-        default:
-            return COMPLEX;
-    }
+    static const uint8_t kinds[] = {[USM_DTYPE_KIND_BOOL] = 0,
+                                    [USM_DTYPE_KIND_INT] = SIGNED,
+                                    [USM_DTYPE_KIND_UINT] = UNSIGNED,
+                                    [USM_DTYPE_KIND_FLOAT] = REAL,
+                                    [USM_DTYPE_KIND_COMPLEX] = COMPLEX};
+    return kinds[usm_dtype_table[dtype].kind];
 }
 
 int usm_operation_named(const char *name)

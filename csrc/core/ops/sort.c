@@ -52,9 +52,7 @@ static usm_sort_order order_of(usm_dtype dtype, bool descending)
 }
 
 /* Memory that a sort may need: NULL where it does not. Pointers that a kernel does not use are any others. */
-typedef struct buffers {
-    usm_scratch values, places[2], counts, sums;
-} buffers;
+enum { VALUES, PLACES, COUNTS = PLACES + 2, SUMS, BUFFERS };
 
 /* The kernel over these arrays, of which it writes those with a bit in `written`, the first one's lowest. */
 static usm_status launch(usm_queue *queue, usm_dtype dtype, const char *function,
@@ -80,14 +78,14 @@ static usm_status launch(usm_queue *queue, usm_dtype dtype, const char *function
 }
 
 /* A pass over one digit: the elements of each chunk in each bucket, where these begin, and the moves. */
-static usm_status pass(usm_queue *queue, usm_dtype dtype, buffers *own, const usm_view *to,
+static usm_status pass(usm_queue *queue, usm_dtype dtype, usm_scratch *own, const usm_view *to,
                        const usm_view *to_places, const usm_view *from, const usm_view *places, usm_sort *s,
                        usm_error *error)
 {
     const int64_t shape[] = {s->rows, USM_SORT_BUCKETS * s->chunks}, longer[] = {shape[0], shape[1] + 1};
     const int64_t strides[] = {shape[1], 1}, longer_strides[] = {longer[1], 1};
-    const usm_view counts = {own->counts.view.alloc, own->counts.view.data, USM_UINT32, 2, shape, strides};
-    const usm_view sums = {own->sums.view.alloc, own->sums.view.data, USM_UINT32, 2, longer, longer_strides};
+    const usm_view counts = {own[COUNTS].view.alloc, own[COUNTS].view.data, USM_UINT32, 2, shape, strides};
+    const usm_view sums = {own[SUMS].view.alloc, own[SUMS].view.data, USM_UINT32, 2, longer, longer_strides};
     const int64_t range[] = {1, s->chunks, s->rows};
     const names *names = kernels_of(dtype);
     size_t bytes = (size_t)(s->rows * s->n) * usm_dtype_table[dtype].itemsize;
@@ -104,33 +102,33 @@ static usm_status pass(usm_queue *queue, usm_dtype dtype, buffers *own, const us
 
 /* By radix, from the lowest digit to the highest. Values move between two buffers, of which dst is one where
  * values are asked for; their places before do so too. */
-static usm_status radix(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_sort *s, buffers *own,
-                        usm_error *error)
+static usm_status radix(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_sort *s,
+                        usm_scratch *own, usm_error *error)
 {
     int passes = usm_dtype_table[src->dtype].itemsize;
     int64_t n = s->rows * s->n, counts = s->rows * s->chunks * USM_SORT_BUCKETS;
     usm_view from = *src;
-    usm_status status = usm_scratch_vector(queue, USM_UINT32, counts, &own->counts, error);
+    usm_status status = usm_scratch_vector(queue, USM_UINT32, counts, &own[COUNTS], error);
     if (status == USM_OK) {
-        status = usm_scratch_vector(queue, USM_UINT32, counts + s->rows, &own->sums, error);
+        status = usm_scratch_vector(queue, USM_UINT32, counts + s->rows, &own[SUMS], error);
     }
     if (status == USM_OK && passes > 1) {
-        status = usm_scratch_vector(queue, src->dtype, s->indices ? 2 * n : n, &own->values, error);
+        status = usm_scratch_vector(queue, src->dtype, s->indices ? 2 * n : n, &own[VALUES], error);
     }
     for (int i = 0; i < 2 && status == USM_OK && s->indices && passes > 1; i++) {
-        status = usm_scratch_vector(queue, USM_UINT32, n, &own->places[i], error);
+        status = usm_scratch_vector(queue, USM_UINT32, n, &own[PLACES + i], error);
     }
     for (int k = 0; k < passes && status == USM_OK; k++) {
         bool into_dst = (passes - 1 - k) % 2 == 0;
-        usm_view to = into_dst && !s->indices ? *dst : own->values.view;
+        usm_view to = into_dst && !s->indices ? *dst : own[VALUES].view;
         s->first = k == 0;
         s->last = k == passes - 1;
         s->shift = k * USM_SORT_BITS;
         if (s->indices && passes > 1 && into_dst) {
             to.data += n * passes; /* the second half; a pass moves a byte of each element */
         }
-        const usm_view *to_places = s->indices && !s->last ? &own->places[k % 2].view : dst;
-        const usm_view *places = s->indices && !s->first ? &own->places[(k + 1) % 2].view : src;
+        const usm_view *to_places = s->indices && !s->last ? &own[PLACES + k % 2].view : dst;
+        const usm_view *places = s->indices && !s->first ? &own[PLACES + (k + 1) % 2].view : src;
         status = pass(queue, src->dtype, own, s->indices && s->last ? dst : &to, to_places, &from, places, s,
                       error);
         from = to;
@@ -140,7 +138,7 @@ static usm_status radix(usm_queue *queue, const usm_view *dst, const usm_view *s
 
 /* A launch that sorts whole rows: in local memory, by rank, or by a thread of the host for each. */
 static usm_status whole_rows(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_sort *s,
-                             bool on_host, buffers *own, usm_error *error)
+                             bool on_host, usm_scratch *own, usm_error *error)
 {
     const names *names = kernels_of(src->dtype);
     int64_t n = s->rows * s->n;
@@ -157,11 +155,11 @@ static usm_status whole_rows(usm_queue *queue, const usm_view *dst, const usm_vi
     }
     const usm_view *spare = dst, *places = dst;
     if (s->n > HOST_NEEDS_NO_ROOM) {
-        status = usm_scratch_vector(queue, src->dtype, s->indices ? 2 * n : n, &own->values, error);
-        spare = &own->values.view;
+        status = usm_scratch_vector(queue, src->dtype, s->indices ? 2 * n : n, &own[VALUES], error);
+        spare = &own[VALUES].view;
         if (status == USM_OK && s->indices) {
-            status = usm_scratch_vector(queue, USM_UINT32, 2 * n, &own->places[0], error);
-            places = &own->places[0].view;
+            status = usm_scratch_vector(queue, USM_UINT32, 2 * n, &own[PLACES], error);
+            places = &own[PLACES].view;
         }
     }
     const usm_view *const views[] = {dst, dst, src, spare, places}; /* all but the third are written */
@@ -178,10 +176,11 @@ static usm_status sort(usm_queue *queue, const usm_view *dst, const usm_view *sr
     bool on_host = usm_builtin_is_on_host(queue), processor = queue->place->device->type == USM_CPU;
     int64_t units = queue->device->info.max_compute_units, itemsize = usm_dtype_table[src->dtype].itemsize;
     bool in_groups = !processor && queue->device->info.max_work_group_size >= USM_SORT_ITEMS;
-    buffers own;
+    usm_scratch own[BUFFERS];
     usm_status status;
-    own.values.view.alloc = own.places[0].view.alloc = own.places[1].view.alloc = NULL;
-    own.counts.view.alloc = own.sums.view.alloc = NULL;
+    for (int i = 0; i < BUFFERS; i++) {
+        own[i].view.alloc = NULL;
+    }
     if (s->n >= (int64_t)1 << 32) {
         return usm_error_set(error, USM_VALUE,
                              "an axis of %lld elements is too long to sort; below 2**32 can be",
@@ -194,24 +193,22 @@ static usm_status sort(usm_queue *queue, const usm_view *dst, const usm_view *sr
         if (s->n <= USM_SORT_TILE) {
             s->first = s->last = 1;
             s->rounds = 2 * itemsize;
-            status = whole_rows(queue, dst, src, s, on_host, &own, error);
+            status = whole_rows(queue, dst, src, s, on_host, own, error);
         } else {
-            status = radix(queue, dst, src, s, &own, error);
+            status = radix(queue, dst, src, s, own, error);
         }
     } else if (on_host ? s->n <= ROW_OF_HOST || s->rows >= units || units == 1 : s->n <= RANKED) {
-        status = whole_rows(queue, dst, src, s, on_host, &own, error);
+        status = whole_rows(queue, dst, src, s, on_host, own, error);
     } else {
         int64_t most = processor ? 4 * units : MOST_CHUNKS, least = processor ? CHUNK_OF_PROCESSOR : CHUNK;
         s->chunk = (s->n * s->rows + most - 1) / most;
         s->chunk = s->chunk < least ? least : s->chunk > s->n ? s->n : s->chunk;
         s->chunks = (s->n + s->chunk - 1) / s->chunk;
-        status = radix(queue, dst, src, s, &own, error);
+        status = radix(queue, dst, src, s, own, error);
     }
-    usm_scratch_release(&own.values);
-    usm_scratch_release(&own.places[0]);
-    usm_scratch_release(&own.places[1]);
-    usm_scratch_release(&own.counts);
-    usm_scratch_release(&own.sums);
+    for (int i = 0; i < BUFFERS; i++) {
+        usm_scratch_release(&own[i]);
+    }
     return status;
 }
 
