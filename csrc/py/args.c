@@ -171,10 +171,9 @@ PyObject *usmpy_text_of(PyObject *object)
     return text;
 }
 
-void *usmpy_error_format(PyObject *exception, const char *format, ...)
+static void set_error(PyObject *exception, const char *format, va_list values)
 {
-    va_list values, again;
-    va_start(values, format);
+    va_list again;
     va_copy(again, values);
     PyObject *text = PyUnicode_FromFormatV(format, values);
     if (text == NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
@@ -192,13 +191,29 @@ void *usmpy_error_format(PyObject *exception, const char *format, ...)
         PyErr_Clear();
         text = PyUnicode_FromFormatV(other, again);
     }
-    va_end(values);
     va_end(again);
     if (text != NULL) {
         PyErr_SetObject(exception, text);
         Py_DECREF(text);
     }
+}
+
+void *usmpy_error_format(PyObject *exception, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    set_error(exception, format, values);
+    va_end(values);
     return NULL;
+}
+
+int usmpy_refuse(PyObject *exception, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    set_error(exception, format, values);
+    va_end(values);
+    return -1;
 }
 
 /* A record of NumPy is a sequence by its type, also one without fields. */

@@ -65,6 +65,8 @@ PyObject *usmpy_text_of(PyObject *object);
 
 /* PyErr_Format() with %R also of objects whose repr raises: their address stands for it. NULL */
 void *usmpy_error_format(PyObject *exception, const char *format, ...);
+/* The same. -1 */
+int usmpy_refuse(PyObject *exception, const char *format, ...);
 
 /* Sets TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for its caller to return. */
 void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allowed);

@@ -7,7 +7,12 @@ import pytest
 from together import together
 
 SOURCES = sorted((Path(__file__).parents[2] / "csrc" / "py").rglob("*.c"))
-FORMAT_AT = {"PyErr_Format": 1, "PyUnicode_FromFormat": 0}  # which argument it is
+FORMAT_AT = {  # which argument it is
+    "PyErr_Format": 1,
+    "PyUnicode_FromFormat": 0,
+    "usmpy_error_format": 1,
+    "usmpy_refuse": 1,
+}
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][(){},]|[^][(){},"]+')
 pytestmark = pytest.mark.not_sanitized("it reads sources")
@@ -30,7 +35,7 @@ def arguments(text, begin):
 @together("path", SOURCES)
 def test_formats_and_arguments_agree(path):
     text, wrong = path.read_text(), []
-    for call in re.finditer(r"\b(PyErr_Format|PyUnicode_FromFormat)\(", text):
+    for call in re.finditer(rf"\b({'|'.join(FORMAT_AT)})\(", text):
         at = FORMAT_AT[call[1]]
         given = arguments(text, call.end() - 1)
         literals = LITERAL.findall(given[at])

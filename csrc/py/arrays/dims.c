@@ -116,12 +116,11 @@ int usmpy_parse_order(PyObject *order, const char *allowed, char otherwise)
         }
     }
     bool column = strchr(allowed, 'A') != NULL, keep = strchr(allowed, 'K') != NULL;
-    usmpy_error_format(
+    return usmpy_refuse(
         PyUnicode_Check(order) ? PyExc_ValueError : PyExc_TypeError,
         "order is %.100R; 'C' (row-major)%s 'F' (column-major)%s%s is allowed", order, column ? "," : " or",
         column && !keep ? " or 'A' ('F' for column-major arrays, else 'C')" : "",
         keep ? ", 'A' ('F' for column-major arrays, else 'C') or 'K' (axes in the array's own order)" : "");
-    return -1;
 }
 
 PyObject *usmpy_int_tuple(int n, const int64_t *values)

@@ -54,21 +54,18 @@ static int set_flag(PyObject *self, PyObject *value, void *closure)
 {
     const flag *flag = closure;
     if (value == NULL || !PyBool_Check(value)) {
-        PyErr_Format(PyExc_TypeError, "flags.%s takes True or False", flag->attribute);
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "flags.%s takes True or False", flag->attribute);
     }
     if (flag->all != W) {
-        PyErr_Format(PyExc_ValueError,
-                     "flags.%s follows from shape and strides; copy(order=...) makes another layout",
-                     flag->attribute);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError,
+                            "flags.%s follows from shape and strides; copy(order=...) makes another layout",
+                            flag->attribute);
     }
     if (value == Py_True && (bits_of(self) & W) == 0) {
-        PyErr_SetString(
+        return usmpy_refuse(
             PyExc_ValueError,
             "the array stays read-only, because of its owner or of broadcasting; write to a copy(), or "
             "to the array that it was made from");
-        return -1;
     }
     if (value == Py_False) {
         __atomic_fetch_and(&((usmpy_flags *)self)->array->flags, (uint8_t)~W, __ATOMIC_RELAXED);

@@ -107,21 +107,19 @@ static int fit(usmpy_nested *nested, int depth, int ndim, const int64_t *shape)
         nested->ndim = depth + ndim;
     }
     if (nested->ndim != depth + ndim) {
-        PyErr_Format(
+        return usmpy_refuse(
             PyExc_ValueError,
             "obj is ragged: at depth %d there are both sequences and numbers, or arrays of different numbers "
             "of dimensions; asarray() takes each of them alone",
             depth);
-        return -1;
     }
     for (int i = 0; i < ndim; i++) {
         int64_t *length = &nested->shape[depth + i];
         if (*length >= 0 && *length != shape[i]) {
-            PyErr_Format(
+            return usmpy_refuse(
                 PyExc_ValueError,
                 "obj is ragged: at depth %d there are lengths of %lld and of %lld; asarray() takes each of them alone",
                 depth + i, (long long)*length, (long long)shape[i]);
-            return -1;
         }
         *length = shape[i];
     }
@@ -225,8 +223,7 @@ static int read_items(usmpy_state *state, PyObject *object, position *position, 
 {
     int depth = position->depth, status = 0;
     if (depth == USM_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "obj is nested deeper than %d levels", USM_MAX_NDIM);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "obj is nested deeper than %d levels", USM_MAX_NDIM);
     }
     PyObject *items = items_of(object);
     if (items == NULL) {
@@ -314,11 +311,10 @@ int usmpy_nested_read(usmpy_state *state, PyObject *object, usmpy_nested *nested
     usm_promotion *promotion = &nested->promotion;
     nested->dtype = usm_promotion_result(promotion);
     if (nested->dtype == USM_NO_DTYPE && (promotion->any_integer || promotion->any_inexact)) {
-        PyErr_Format(
+        return usmpy_refuse(
             PyExc_TypeError,
             "obj has elements of dtype %s and %s, which have no common type; cast some with astype()",
             usm_dtype_table[promotion->first].name, usm_dtype_table[promotion->second].name);
-        return -1;
     }
     return 0;
 }

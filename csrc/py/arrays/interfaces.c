@@ -1,34 +1,26 @@
 /* The buffer protocol and __array_interface__, for memory that the host can read. */
 #include "array.h"
+#include "py/args.h"
 #include "py/objects/trace.h"
 #include "py/wait.h"
 
-static int refuse(const char *why, const char *detail)
+static bool requests(int flags, int property)
 {
-    PyErr_Format(PyExc_BufferError, "this array has no buffer: %s%s", why, detail);
-    return -1;
+    return (flags & property) == property;
 }
 
-/* 0, or -1 with BufferError if the array lacks a property that the consumer requested. */
-static int check_request(usmpy_array *array, int flags)
+/* Which property the array lacks that the consumer requested; NULL: none. */
+static const char *find_lacking(usmpy_array *array, int flags)
 {
     bool c = (array->flags & USM_C_CONTIGUOUS) != 0, f = (array->flags & USM_F_CONTIGUOUS) != 0;
-    if ((flags & PyBUF_WRITABLE) != 0 && (array->flags & USMPY_WRITABLE) == 0) {
-        return refuse("it is read-only, and a writable buffer was requested", "");
-    }
-    if ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS && !c) {
-        return refuse("it is not row-major contiguous", "");
-    }
-    if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && !f) {
-        return refuse("it is not column-major contiguous", "");
-    }
-    if ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS && !c && !f) {
-        return refuse("it is not contiguous", "");
-    }
-    if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !c) {
-        return refuse("it is not row-major contiguous, and a buffer without strides was requested", "");
-    }
-    return 0;
+    return requests(flags, PyBUF_WRITABLE) && (array->flags & USMPY_WRITABLE) == 0
+               ? "it is read-only, and a writable buffer was requested"
+           : requests(flags, PyBUF_C_CONTIGUOUS) && !c         ? "it is not row-major contiguous"
+           : requests(flags, PyBUF_F_CONTIGUOUS) && !f         ? "it is not column-major contiguous"
+           : requests(flags, PyBUF_ANY_CONTIGUOUS) && !c && !f ? "it is not contiguous"
+           : !requests(flags, PyBUF_STRIDES) && !c
+               ? "it is not row-major contiguous, and a buffer without strides was requested"
+               : NULL;
 }
 
 /*
@@ -44,13 +36,17 @@ int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
     const usm_dtype_info *info = &usm_dtype_table[array->dtype];
     view->obj = NULL;
     if (USM_UNLIKELY(!usm_alloc_host_reads(array->alloc))) {
-        return refuse("the host cannot read usm_type ", usm_kind_name(array->alloc->kind));
+        return usmpy_refuse(PyExc_BufferError, "this array has no buffer: the host cannot read usm_type %s",
+                            usm_kind_name(array->alloc->kind));
     }
     if (USM_UNLIKELY(info->format == NULL)) {
-        return refuse("the struct module has no format for dtype ", info->name);
+        return usmpy_refuse(PyExc_BufferError,
+                            "this array has no buffer: the struct module has no format for dtype %s",
+                            info->name);
     }
-    if (check_request(array, flags) < 0) {
-        return -1;
+    const char *lacking = find_lacking(array, flags);
+    if (USM_UNLIKELY(lacking != NULL)) {
+        return usmpy_refuse(PyExc_BufferError, "this array has no buffer: %s", lacking);
     }
     /*
      * A failure still counts as not retrieved: consumers such as mpi4py and NumPy drop the exception and try

@@ -179,9 +179,8 @@ static int cut_integer(cut *cut, PyObject *key)
     Py_ssize_t i = PyNumber_AsSsize_t(index, NULL); /* clipped: out of range */
     Py_DECREF(index);
     if (i < -length || i >= length) {
-        PyErr_Format(PyExc_IndexError, "index %zd is out of range for axis %d with length %lld", i, cut->axis,
-                     (long long)length);
-        return -1;
+        return usmpy_refuse(PyExc_IndexError, "index %zd is out of range for axis %d with length %lld", i,
+                            cut->axis, (long long)length);
     }
     if (cut->data != NULL) {
         cut->data += (i < 0 ? i + length : i) * byte_stride(cut->array, cut->axis);
@@ -238,9 +237,8 @@ static int check_array(const cut *cut, usmpy_array *index, int axes)
     usmpy_array *array = cut->array;
     usm_dtype_kind kind = usm_dtype_table[index->dtype].kind;
     if (kind > USM_DTYPE_KIND_UINT) {
-        PyErr_Format(PyExc_IndexError, "an index array has dtype %s; integers and bool are allowed",
-                     usm_dtype_table[index->dtype].name);
-        return -1;
+        return usmpy_refuse(PyExc_IndexError, "an index array has dtype %s; integers and bool are allowed",
+                            usm_dtype_table[index->dtype].name);
     }
     if (usmpy_queue_of(index->queue) != usmpy_queue_of(array->queue)) {
         PyObject *const arguments[] = {(PyObject *)array, (PyObject *)index};
@@ -252,13 +250,12 @@ static int check_array(const cut *cut, usmpy_array *index, int axes)
         /* The axis' length, or 0: then nothing is true (array API standard, boolean array indexing). */
         if (usmpy_shape(index)[i] != usmpy_shape(array)[cut->axis + i] && usmpy_shape(index)[i] != 0) {
             char mask[200], own[200];
-            PyErr_Format(
+            return usmpy_refuse(
                 PyExc_IndexError,
                 "a mask of shape %s does not fit axes %d to %d of an array of shape %s; their lengths must be "
                 "equal",
                 usm_layout_text(index->ndim, usmpy_shape(index), mask, sizeof mask), cut->axis,
                 cut->axis + axes - 1, usm_layout_text(array->ndim, usmpy_shape(array), own, sizeof own));
-            return -1;
         }
     }
     return 0;

@@ -13,10 +13,10 @@
 int usmpy_check_computed(usmpy_array *array, const char *function)
 {
     if (array->dtype >= USM_COMPUTED_DTYPES) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s(): dtype %s is only stored and exchanged; nothing is computed with its values",
-                     function, usm_dtype_table[array->dtype].name);
-        return -1;
+        return usmpy_refuse(
+            PyExc_TypeError,
+            "%s(): dtype %s is only stored and exchanged; nothing is computed with its values", function,
+            usm_dtype_table[array->dtype].name);
     }
     return 0;
 }
@@ -117,12 +117,11 @@ static int take_arrays(usmpy_state *state, PyObject *const *arguments, int n_fre
         out->dtype = usm_promotion_result(&promotion);
         out->wide = out->wide || array->dtype == USM_FLOAT64 || array->dtype == USM_COMPLEX128;
         if (out->dtype == USM_NO_DTYPE) { /* a third array cannot give two of them a common type */
-            PyErr_Format(
+            return usmpy_refuse(
                 PyExc_TypeError,
                 "%s(): %s has dtype %s, and there is no common type of it and %s; cast one with astype()",
                 out->function, names_of(out->n)[i], usm_dtype_table[array->dtype].name,
                 usm_dtype_table[promotion.first].name);
-            return -1;
         }
     }
     out->wide = out->wide || (out->queue != NULL && usmpy_queue_of(out->queue)->device->info.has_fp64);
@@ -222,10 +221,9 @@ static int broadcast(usmpy_operands *out)
             for (int k = 0; k < out->n; k++) {
                 usm_layout_text(out->arrays[k]->ndim, usmpy_shape(out->arrays[k]), texts[k], sizeof texts[k]);
             }
-            PyErr_Format(PyExc_ValueError, "%s(): shapes %s%s%s%s%s do not broadcast", out->function,
-                         texts[0], out->n > 2 ? ", " : " and ", texts[1], out->n > 2 ? " and " : "",
-                         out->n > 2 ? texts[2] : "");
-            return -1;
+            return usmpy_refuse(PyExc_ValueError, "%s(): shapes %s%s%s%s%s do not broadcast", out->function,
+                                texts[0], out->n > 2 ? ", " : " and ", texts[1], out->n > 2 ? " and " : "",
+                                out->n > 2 ? texts[2] : "");
         }
     }
     return 0;
@@ -294,13 +292,13 @@ int usmpy_destination_parse(usmpy_state *state, PyObject *out, PyObject *order, 
         return letter < 0 ? -1 : 0;
     }
     if (!usmpy_is_array(state, out)) {
-        PyErr_Format(PyExc_TypeError, "%s(): out is %s %.80s; a USMArray is allowed", function, USMPY_A(out));
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "%s(): out is %s %.80s; a USMArray is allowed", function,
+                            USMPY_A(out));
     }
     to->out = (usmpy_array *)out;
     if ((to->out->flags & USMPY_WRITABLE) == 0) {
-        PyErr_Format(PyExc_ValueError, "%s(): out is read-only; pass an array that can be written", function);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%s(): out is read-only; pass an array that can be written",
+                            function);
     }
     return 0;
 }
@@ -317,24 +315,21 @@ static int check_out(const usmpy_operands *operands, usm_dtype dtype, const usmp
         return -1;
     }
     if (to->in_place && !usm_dtype_can_cast(dtype, (usm_dtype)out->dtype, USM_CAST_SAME_KIND)) {
-        PyErr_Format(
+        return usmpy_refuse(
             PyExc_TypeError,
             "%s(): the result has dtype %s, which casting='same_kind' does not cast to %s, the dtype "
             "of x1, in place; use the operator that makes a new array",
             function, usm_dtype_table[dtype].name, usm_dtype_table[out->dtype].name);
-        return -1;
     }
     if (!to->in_place && out->dtype != dtype) {
-        PyErr_Format(PyExc_TypeError, "%s(): out has dtype %s; %s is needed", function,
-                     usm_dtype_table[out->dtype].name, usm_dtype_table[dtype].name);
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "%s(): out has dtype %s; %s is needed", function,
+                            usm_dtype_table[out->dtype].name, usm_dtype_table[dtype].name);
     }
     if (!usmpy_has_shape(out, operands->ndim, operands->shape)) {
         char own[200], needed[200];
-        PyErr_Format(PyExc_ValueError, "%s(): %s has shape %s; %s is needed", function, name,
-                     usm_layout_text(out->ndim, usmpy_shape(out), own, sizeof own),
-                     usm_layout_text(operands->ndim, operands->shape, needed, sizeof needed));
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%s(): %s has shape %s; %s is needed", function, name,
+                            usm_layout_text(out->ndim, usmpy_shape(out), own, sizeof own),
+                            usm_layout_text(operands->ndim, operands->shape, needed, sizeof needed));
     }
     return 0;
 }

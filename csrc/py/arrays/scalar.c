@@ -24,10 +24,9 @@ static int refuse_scalar(PyObject *scalar, usm_dtype dtype)
     const char *converts = PyComplex_Check(scalar) ? "value.real"
                            : dtype == USM_BOOL     ? "bool(value)"
                                                    : "int(value)";
-    PyErr_Format(PyExc_TypeError,
-                 "a Python %.80s cannot be converted to dtype %s without losing its kind; use %s",
-                 Py_TYPE(scalar)->tp_name, usm_dtype_table[dtype].name, converts);
-    return -1;
+    return usmpy_refuse(PyExc_TypeError,
+                        "a Python %.80s cannot be converted to dtype %s without losing its kind; use %s",
+                        Py_TYPE(scalar)->tp_name, usm_dtype_table[dtype].name, converts);
 }
 
 /* The narrowest integer type that holds the value, of the same kind where there is one; NULL: none. */
@@ -109,11 +108,11 @@ static int bit_to_element(PyObject *scalar, unsigned char *element)
     int overflow;
     long value = PyLong_AsLongAndOverflow(scalar, &overflow);
     if (overflow != 0 || value < 0 || value > 1) {
-        PyErr_Format(PyExc_OverflowError,
-                     "%.60S does not fit into dtype bool; False, True, 0 and 1 are allowed (bool(...) of a "
-                     "number, x != 0 of an array)",
-                     scalar);
-        return -1;
+        return usmpy_refuse(
+            PyExc_OverflowError,
+            "%.60S does not fit into dtype bool; False, True, 0 and 1 are allowed (bool(...) of a "
+            "number, x != 0 of an array)",
+            scalar);
     }
     *element = (unsigned char)value;
     return 0;
@@ -124,10 +123,9 @@ int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtyp
     (void)state;
     const usm_dtype_info *info = &usm_dtype_table[dtype];
     if (dtype >= USM_COMPUTED_DTYPES) {
-        PyErr_Format(PyExc_TypeError,
-                     "dtype %s only stores and exchanges bits; Python numbers cannot be converted to it",
-                     info->name);
-        return -1;
+        return usmpy_refuse(
+            PyExc_TypeError,
+            "dtype %s only stores and exchanges bits; Python numbers cannot be converted to it", info->name);
     }
     if (PyBool_Check(scalar)) {
         usm_number_store(dtype, scalar == Py_True, 0, element);
@@ -162,9 +160,8 @@ int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtyp
         usm_number_store(dtype, value.real, value.imag, element);
         return 0;
     }
-    usmpy_error_format(PyExc_TypeError, "%.100R is not a number; bool, int, float and complex are allowed",
-                       scalar);
-    return -1;
+    return usmpy_refuse(PyExc_TypeError, "%.100R is not a number; bool, int, float and complex are allowed",
+                        scalar);
 }
 
 PyObject *usmpy_element_to_scalar(usmpy_state *state, usm_dtype dtype, const void *element)

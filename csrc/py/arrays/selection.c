@@ -138,10 +138,9 @@ static int resolve_integers(usmpy_state *state, selection *s)
         usmpy_array *index = s->keys.arrays[i];
         if (!usmpy_broadcast_shape(&s->ndim, s->shape, index->ndim, usmpy_shape(index))) {
             char a[200], b[200];
-            PyErr_Format(PyExc_IndexError, "index arrays of shapes %s and %s do not broadcast",
-                         usm_layout_text(first->ndim, usmpy_shape(first), a, sizeof a),
-                         usm_layout_text(index->ndim, usmpy_shape(index), b, sizeof b));
-            return -1;
+            return usmpy_refuse(PyExc_IndexError, "index arrays of shapes %s and %s do not broadcast",
+                                usm_layout_text(first->ndim, usmpy_shape(first), a, sizeof a),
+                                usm_layout_text(index->ndim, usmpy_shape(index), b, sizeof b));
         }
     }
     s->offsets = locate(state, s);
@@ -152,9 +151,9 @@ static int resolve_integers(usmpy_state *state, selection *s)
 static int add_indices(usmpy_state *state, usmpy_array *mask, int axis, usmpy_array_keys *keys)
 {
     if (mask->ndim == 0) {
-        PyErr_SetString(PyExc_IndexError,
-                        "the index has a mask of 0 dimensions beside other arrays; a bool alone is allowed");
-        return -1;
+        return usmpy_refuse(
+            PyExc_IndexError,
+            "the index has a mask of 0 dimensions beside other arrays; a bool alone is allowed");
     }
     if (usmpy_mask_indices(state, mask, USM_DEVICE, keys->arrays + keys->n) < 0) {
         return -1;
@@ -212,8 +211,7 @@ static int shape_result(const selection *s, usm_rows *rows, int64_t *shape)
         }
     }
     if (s->ndim + rows->ndim > USM_MAX_NDIM) {
-        PyErr_Format(PyExc_IndexError, "the result would have more than %d dimensions", USM_MAX_NDIM);
-        return -1;
+        return usmpy_refuse(PyExc_IndexError, "the result would have more than %d dimensions", USM_MAX_NDIM);
     }
     /* The axes of arrays side by side come where the first of them was (all axes before it are in rows). */
     int place = rows->place = s->keys.adjacent ? s->keys.axes[0] : 0;

@@ -206,11 +206,10 @@ usmpy_array *usmpy_array_on_queue(usmpy_array *base, PyObject *queue_object)
 int usmpy_check_writable(usmpy_array *array)
 {
     if ((array->flags & USMPY_WRITABLE) == 0) {
-        PyErr_SetString(
+        return usmpy_refuse(
             PyExc_ValueError,
             "the array is read-only; write to a copy, t = x.copy(), and use t from then on, or write to what x "
             "was made from");
-        return -1;
     }
     return 0;
 }
@@ -226,12 +225,11 @@ usmpy_array *usmpy_check_array(usmpy_state *state, PyObject *x, const char *func
 int usmpy_check_unpacked(usmpy_array *array, const char *what)
 {
     if (usm_dtype_is_packed(array->dtype)) {
-        PyErr_Format(
+        return usmpy_refuse(
             PyExc_TypeError,
             "%s needs elements of whole bytes; dtype %s packs several elements into a byte: such arrays are only "
             "stored, copied and exchanged as a whole",
             what, usm_dtype_table[array->dtype].name);
-        return -1;
     }
     return 0;
 }

@@ -43,10 +43,9 @@ int usmpy_view_broadcast(usmpy_array *dst, usmpy_array *src, const char *what, i
     if (!usm_layout_broadcast(src->ndim - extra, usmpy_shape(src) + extra, usmpy_strides(src) + extra,
                               dst->ndim, usmpy_shape(dst), strides)) {
         char from[200], to[200];
-        PyErr_Format(PyExc_ValueError, "%s of shape %s does not broadcast to shape %s", what,
-                     usm_layout_text(src->ndim, usmpy_shape(src), from, sizeof from),
-                     usm_layout_text(dst->ndim, usmpy_shape(dst), to, sizeof to));
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%s of shape %s does not broadcast to shape %s", what,
+                            usm_layout_text(src->ndim, usmpy_shape(src), from, sizeof from),
+                            usm_layout_text(dst->ndim, usmpy_shape(dst), to, sizeof to));
     }
     *view = (usm_view){src->alloc, src->data, src->dtype, dst->ndim, usmpy_shape(dst), strides};
     return 0;
@@ -162,18 +161,17 @@ PyObject *usmpy_array_copy_method(usmpy_array *array, PyObject *const *arguments
 int usmpy_check_cast(usm_dtype from, usm_dtype to)
 {
     if (!usm_dtype_can_cast(from, to, USM_CAST_UNSAFE)) {
-        PyErr_Format(PyExc_TypeError,
-                     "dtype %s cannot be cast to %s: one of them is only stored and exchanged",
-                     usm_dtype_table[from].name, usm_dtype_table[to].name);
-        return -1;
+        return usmpy_refuse(PyExc_TypeError,
+                            "dtype %s cannot be cast to %s: one of them is only stored and exchanged",
+                            usm_dtype_table[from].name, usm_dtype_table[to].name);
     }
     if (usm_dtype_table[from].kind == USM_DTYPE_KIND_COMPLEX &&
         usm_dtype_table[to].kind != USM_DTYPE_KIND_COMPLEX) {
-        PyErr_Format(PyExc_TypeError,
-                     "dtype %s cannot be cast to %s: the imaginary part would be lost (array API standard, "
-                     "astype); take x.real first",
-                     usm_dtype_table[from].name, usm_dtype_table[to].name);
-        return -1;
+        return usmpy_refuse(
+            PyExc_TypeError,
+            "dtype %s cannot be cast to %s: the imaginary part would be lost (array API standard, "
+            "astype); take x.real first",
+            usm_dtype_table[from].name, usm_dtype_table[to].name);
     }
     return 0;
 }

@@ -60,8 +60,7 @@ Py_ssize_t usmpy_array_length(PyObject *self)
 {
     usmpy_array *array = (usmpy_array *)self;
     if (array->ndim == 0) {
-        PyErr_SetString(PyExc_TypeError, "len() of an array with 0 dimensions");
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "len() of an array with 0 dimensions");
     }
     return (Py_ssize_t)usmpy_shape(array)[0];
 }
@@ -176,8 +175,7 @@ int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     usmpy_array *array = (usmpy_array *)self;
     usmpy_state *state = ((usmpy_array *)self)->state;
     if (value == NULL) {
-        PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted");
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "elements of an array cannot be deleted");
     }
     usmpy_deferred_poll();
     if (usmpy_check_writable(array) < 0) {

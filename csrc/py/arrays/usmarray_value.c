@@ -123,10 +123,9 @@ static int find_item(usmpy_array *array, PyObject *const *args, Py_ssize_t nargs
     int64_t index[USM_MAX_NDIM];
     bool flat = nargs == 1 && array->ndim != 1;
     if (!flat && nargs != array->ndim) {
-        PyErr_Format(PyExc_ValueError,
-                     "item() takes no index, one, or one for each of the %d axes; %zd were given",
-                     array->ndim, nargs);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError,
+                            "item() takes no index, one, or one for each of the %d axes; %zd were given",
+                            array->ndim, nargs);
     }
     for (Py_ssize_t i = 0; i < nargs; i++) {
         int64_t length = flat ? array->size : usmpy_shape(array)[i];
@@ -135,9 +134,8 @@ static int find_item(usmpy_array *array, PyObject *const *args, Py_ssize_t nargs
             return -1;
         }
         if (index[i] < -length || index[i] >= length) {
-            PyErr_Format(PyExc_IndexError, "index %lld is out of range for length %lld", (long long)index[i],
-                         (long long)length);
-            return -1;
+            return usmpy_refuse(PyExc_IndexError, "index %lld is out of range for length %lld",
+                                (long long)index[i], (long long)length);
         }
         index[i] += index[i] < 0 ? length : 0;
     }

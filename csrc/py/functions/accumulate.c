@@ -67,10 +67,10 @@ static int check_elements(const char *function, usmpy_array *x, uint64_t reduced
     }
     if (!some && kept) {
         char text[200];
-        PyErr_Format(PyExc_ValueError,
-                     "%s(): x has shape %s, with no elements along the axes to reduce; 1 or more are needed",
-                     function, usm_layout_text(x->ndim, usmpy_shape(x), text, sizeof text));
-        return -1;
+        return usmpy_refuse(
+            PyExc_ValueError,
+            "%s(): x has shape %s, with no elements along the axes to reduce; 1 or more are needed", function,
+            usm_layout_text(x->ndim, usmpy_shape(x), text, sizeof text));
     }
     return 0;
 }

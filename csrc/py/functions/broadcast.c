@@ -13,10 +13,10 @@ static int join_shape(const char *function, Py_ssize_t i, int other_ndim, const 
     if (usmpy_broadcast_shape(ndim, shape, other_ndim, other)) {
         return 0;
     }
-    PyErr_Format(PyExc_ValueError,
-                 "%s(): argument %zd of shape %s does not broadcast against %s of those before", function, i,
-                 usm_layout_text(other_ndim, other, b, sizeof b), usm_layout_text(*ndim, shape, a, sizeof a));
-    return -1;
+    return usmpy_refuse(PyExc_ValueError,
+                        "%s(): argument %zd of shape %s does not broadcast against %s of those before",
+                        function, i, usm_layout_text(other_ndim, other, b, sizeof b),
+                        usm_layout_text(*ndim, shape, a, sizeof a));
 }
 
 static PyObject *broadcast_shapes(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
@@ -114,9 +114,8 @@ static int parse_indexing(PyObject *indexing)
             return i;
         }
     }
-    usmpy_error_format(PyUnicode_Check(indexing) ? PyExc_ValueError : PyExc_TypeError,
-                       "meshgrid(): indexing is %.100R; 'xy' or 'ij' is allowed", indexing);
-    return -1;
+    return usmpy_refuse(PyUnicode_Check(indexing) ? PyExc_ValueError : PyExc_TypeError,
+                        "meshgrid(): indexing is %.100R; 'xy' or 'ij' is allowed", indexing);
 }
 
 static PyObject *make_grids(usmpy_state *state, const usmpy_joined *joined, bool swapped)

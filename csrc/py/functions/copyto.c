@@ -27,9 +27,8 @@ static int parse_casting(PyObject *argument)
             return i;
         }
     }
-    usmpy_error_format(PyUnicode_Check(argument) ? PyExc_ValueError : PyExc_TypeError,
-                       "casting is %.100R; 'no', 'safe', 'same_kind' or 'unsafe' is allowed", argument);
-    return -1;
+    return usmpy_refuse(PyUnicode_Check(argument) ? PyExc_ValueError : PyExc_TypeError,
+                        "casting is %.100R; 'no', 'safe', 'same_kind' or 'unsafe' is allowed", argument);
 }
 
 /* A number of Python's own takes the type of dst where its kind allows it, as in NumPy. */
@@ -88,10 +87,9 @@ static int parse_ends(usmpy_state *state, const char *function, PyObject *const 
         return -1;
     }
     if (!usm_dtype_can_cast(ends->src->dtype, ends->dst->dtype, (usm_casting)casting)) {
-        PyErr_Format(PyExc_TypeError, "%s(): src has dtype %s, which casting='%s' does not cast to %s",
-                     function, usm_dtype_table[ends->src->dtype].name, casting_names[casting],
-                     usm_dtype_table[ends->dst->dtype].name);
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "%s(): src has dtype %s, which casting='%s' does not cast to %s",
+                            function, usm_dtype_table[ends->src->dtype].name, casting_names[casting],
+                            usm_dtype_table[ends->dst->dtype].name);
     }
     return 0;
 }

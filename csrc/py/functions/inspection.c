@@ -106,12 +106,11 @@ static int is_of_kind(usmpy_state *state, usm_dtype dtype, PyObject *kind)
             return (names[i].kinds >> usm_dtype_table[dtype].kind & 1) != 0;
         }
     }
-    usmpy_error_format(
+    return usmpy_refuse(
         PyExc_ValueError,
         "kind is %.100R; a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', "
         "'complex floating', 'numeric' or a tuple of them is allowed",
         kind);
-    return -1;
 }
 
 /* arguments: dtype, kind. */
@@ -149,10 +148,9 @@ static int parse_limited(usmpy_state *state, PyObject *type, usm_dtype *dtype, b
     }
     usm_dtype_kind kind = usm_dtype_table[*dtype].kind;
     if (real ? kind != USM_DTYPE_KIND_FLOAT : kind != USM_DTYPE_KIND_INT && kind != USM_DTYPE_KIND_UINT) {
-        usmpy_error_format(
+        return usmpy_refuse(
             PyExc_TypeError, "%s(): type is %.100R; %s is allowed", function, type,
             real ? "a floating-point type, or an array of one" : "an integer type, or an array of one");
-        return -1;
     }
     return 0;
 }

@@ -108,8 +108,7 @@ static usmpy_array *join(usmpy_state *state, const usmpy_joined *joined, usm_dty
 static int add_length(int64_t *length, int64_t more)
 {
     if (__builtin_add_overflow(*length, more, length)) {
-        PyErr_SetString(PyExc_ValueError, "concat(): the result would have more than 2**63 - 1 elements");
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "concat(): the result would have more than 2**63 - 1 elements");
     }
     return 0;
 }
@@ -129,11 +128,10 @@ static int check_shape(const usmpy_joined *joined, Py_ssize_t i, int but, const 
     if (but >= 0) {
         PyOS_snprintf(axis, sizeof axis, "differ along axis %d only", but);
     }
-    PyErr_Format(PyExc_ValueError, "%s(): arrays[%zd] has shape %s and arrays[0] has %s; they %s %s",
-                 function, i, usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
-                 usm_layout_text(first->ndim, usmpy_shape(first), b, sizeof b), but < 0 ? "must" : "may",
-                 axis);
-    return -1;
+    return usmpy_refuse(PyExc_ValueError, "%s(): arrays[%zd] has shape %s and arrays[0] has %s; they %s %s",
+                        function, i, usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
+                        usm_layout_text(first->ndim, usmpy_shape(first), b, sizeof b),
+                        but < 0 ? "must" : "may", axis);
 }
 
 /* axis=None: every array as a vector. */
@@ -155,9 +153,8 @@ static int plan_concat(const usmpy_joined *joined, PyObject *axis, plan *plan)
         return plan_concat_flat(joined, plan);
     }
     if (first->ndim == 0) {
-        PyErr_SetString(PyExc_ValueError,
-                        "concat(): arrays of 0 dimensions have no axis; use stack, or axis=None");
-        return -1;
+        return usmpy_refuse(PyExc_ValueError,
+                            "concat(): arrays of 0 dimensions have no axis; use stack, or axis=None");
     }
     plan->ndim = first->ndim;
     plan->is_new = false;
@@ -176,9 +173,8 @@ static int plan_stack(const usmpy_joined *joined, PyObject *axis, plan *plan)
 {
     usmpy_array *first = joined->arrays[0];
     if (first->ndim == USM_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "stack(): the result would have more than %d dimensions",
-                     USM_MAX_NDIM);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "stack(): the result would have more than %d dimensions",
+                            USM_MAX_NDIM);
     }
     plan->ndim = first->ndim + 1;
     plan->is_new = true;

@@ -27,9 +27,9 @@ static int complete_shape(usmpy_array *array, int ndim, int64_t *shape)
         if (shape[i] == -1 && open < 0) {
             open = i;
         } else if (shape[i] < 0) {
-            PyErr_Format(PyExc_ValueError, "shape is %s; lengths of 0 or more and at most one -1 are allowed",
-                         usm_layout_text(ndim, shape, text, sizeof text));
-            return -1;
+            return usmpy_refuse(PyExc_ValueError,
+                                "shape is %s; lengths of 0 or more and at most one -1 are allowed",
+                                usm_layout_text(ndim, shape, text, sizeof text));
         } else if (__builtin_mul_overflow(known, shape[i], &known)) {
             known = -1;
             break;
@@ -42,9 +42,8 @@ static int complete_shape(usmpy_array *array, int ndim, int64_t *shape)
         known = -1;
     }
     if (known != array->size) {
-        PyErr_Format(PyExc_ValueError, "an array of %lld elements cannot be reshaped to %s",
-                     (long long)array->size, usm_layout_text(ndim, shape, text, sizeof text));
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "an array of %lld elements cannot be reshaped to %s",
+                            (long long)array->size, usm_layout_text(ndim, shape, text, sizeof text));
     }
     return 0;
 }

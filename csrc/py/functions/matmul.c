@@ -29,8 +29,7 @@ static usmpy_array *argument(const product *p, int i)
 
 static int refuse(const product *p, const char *text, const char *a, const char *b)
 {
-    PyErr_Format(PyExc_ValueError, text, p->operands.function, a, b);
-    return -1;
+    return usmpy_refuse(PyExc_ValueError, text, p->operands.function, a, b);
 }
 
 /* Adds an axis of argument i to its view. */
@@ -45,9 +44,8 @@ static void add_axis(product *p, int i, int axis)
 static int add_free_axis(product *p, int i, int axis)
 {
     if (p->ndim == USM_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "%s(): the result has more than %d dimensions", p->operands.function,
-                     USM_MAX_NDIM);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%s(): the result has more than %d dimensions",
+                            p->operands.function, USM_MAX_NDIM);
     }
     p->shape[p->ndim++] = usmpy_shape(argument(p, i))[axis];
     add_axis(p, i, axis);
@@ -104,10 +102,10 @@ static int arrange_matmul(product *p, PyObject *none)
     const int without[2][2] = {{inner[0], x1->ndim - 2}, {inner[1], x2->ndim - 1}};
     int64_t k1 = usmpy_shape(argument(p, 0))[inner[0]], k2 = usmpy_shape(argument(p, 1))[inner[1]];
     if (k1 != k2) {
-        PyErr_Format(PyExc_ValueError, "%s(): x1 has %lld %s%s and x2 %lld %s%s; they must match",
-                     p->operands.function, (long long)k1, x1->ndim > 1 ? "column" : "element",
-                     usmpy_plural(k1), (long long)k2, x2->ndim > 1 ? "row" : "element", usmpy_plural(k2));
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%s(): x1 has %lld %s%s and x2 %lld %s%s; they must match",
+                            p->operands.function, (long long)k1, x1->ndim > 1 ? "column" : "element",
+                            usmpy_plural(k1), (long long)k2, x2->ndim > 1 ? "row" : "element",
+                            usmpy_plural(k2));
     }
     if (add_others(p, without) < 0) {
         return -1;
@@ -146,9 +144,9 @@ static int arrange_vecdot(product *p, PyObject *option)
     const int without[2][2] = {{axes[0], axes[0]}, {axes[1], axes[1]}};
     int64_t n1 = usmpy_shape(argument(p, 0))[axes[0]], n2 = usmpy_shape(argument(p, 1))[axes[1]];
     if (n1 != n2) {
-        PyErr_Format(PyExc_ValueError, "%s(): x1 has length %lld along the axis and x2 %lld; they must match",
-                     p->operands.function, (long long)n1, (long long)n2);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError,
+                            "%s(): x1 has length %lld along the axis and x2 %lld; they must match",
+                            p->operands.function, (long long)n1, (long long)n2);
     }
     if (add_others(p, without) < 0) {
         return -1;
@@ -184,10 +182,9 @@ static int parse_pairs(const product *p, PyObject *option, int (*axes)[USM_MAX_N
         return -1;
     }
     if (count < 0 || count > argument(p, 0)->ndim || count > argument(p, 1)->ndim) {
-        PyErr_Format(PyExc_ValueError, "%s(): axes is %lld; x1 has %d dimension%s and x2 %d",
-                     p->operands.function, (long long)count, (int)argument(p, 0)->ndim,
-                     usmpy_plural(argument(p, 0)->ndim), (int)argument(p, 1)->ndim);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%s(): axes is %lld; x1 has %d dimension%s and x2 %d",
+                            p->operands.function, (long long)count, (int)argument(p, 0)->ndim,
+                            usmpy_plural(argument(p, 0)->ndim), (int)argument(p, 1)->ndim);
     }
     for (int i = 0; i < count; i++) {
         axes[0][i] = argument(p, 0)->ndim - (int)count + i;
@@ -203,10 +200,10 @@ static int arrange_tensordot(product *p, PyObject *option)
     for (int k = 0; k < n; k++) {
         int64_t n1 = usmpy_shape(argument(p, 0))[axes[0][k]], n2 = usmpy_shape(argument(p, 1))[axes[1][k]];
         if (n1 != n2) {
-            PyErr_Format(PyExc_ValueError,
-                         "%s(): axis %d of x1 has length %lld and axis %d of x2 length %lld; they must match",
-                         p->operands.function, axes[0][k], (long long)n1, axes[1][k], (long long)n2);
-            return -1;
+            return usmpy_refuse(
+                PyExc_ValueError,
+                "%s(): axis %d of x1 has length %lld and axis %d of x2 length %lld; they must match",
+                p->operands.function, axes[0][k], (long long)n1, axes[1][k], (long long)n2);
         }
         reduced_axes[0] |= UINT64_C(1) << axes[0][k];
         reduced_axes[1] |= UINT64_C(1) << axes[1][k];

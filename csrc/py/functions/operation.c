@@ -108,9 +108,8 @@ static int plan_other(const struct other *other, const usmpy_operands *operands,
     const usm_dtype_info *info = &usm_dtype_table[own];
     const usm_queue *queue = usmpy_queue_of(operands->queue);
     if (!other->adds && info->kind == USM_DTYPE_KIND_COMPLEX) {
-        PyErr_Format(PyExc_TypeError, "%s(): x has dtype %s; complex numbers have no order", other->name,
-                     info->name);
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "%s(): x has dtype %s; complex numbers have no order",
+                            other->name, info->name);
     }
     types->result = !other->adds || info->kind > USM_DTYPE_KIND_UINT ? own
                     : info->kind == USM_DTYPE_KIND_UINT              ? USM_UINT64

@@ -175,9 +175,9 @@ static int parse_rolled(PyObject *shift, PyObject *axis, usmpy_array *x, rolled 
     Py_ssize_t shifts = PyTuple_Check(shift) ? PyTuple_GET_SIZE(shift) : -1;
     Py_ssize_t axes = PyTuple_Check(axis) ? PyTuple_GET_SIZE(axis) : -1;
     if (shifts >= 0 && axes >= 0 && shifts != axes) {
-        PyErr_Format(PyExc_ValueError, "roll(): shift has %zd entries and axis has %zd; they must be equal",
-                     shifts, axes);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError,
+                            "roll(): shift has %zd entries and axis has %zd; they must be equal", shifts,
+                            axes);
     }
     Py_ssize_t n = axes >= 0 ? axes : shifts >= 0 ? shifts : 1;
     int one = axes >= 0 ? 0 : usmpy_parse_axis(axis, x->ndim, "axis");

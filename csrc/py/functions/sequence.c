@@ -11,10 +11,9 @@
 static int check_dtype(const char *function, usm_dtype dtype)
 {
     if (dtype == USM_BOOL || dtype >= USM_COMPUTED_DTYPES) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s(): dtype is %s; an integer, floating-point or complex type is allowed", function,
-                     usm_dtype_table[dtype].name);
-        return -1;
+        return usmpy_refuse(PyExc_TypeError,
+                            "%s(): dtype is %s; an integer, floating-point or complex type is allowed",
+                            function, usm_dtype_table[dtype].name);
     }
     return 0;
 }
@@ -86,9 +85,9 @@ static int64_t count_floats(double start, double stop, double step)
 {
     double count = (stop - start) / step;
     if (!(count < 9.2e18)) { /* also NaN */
-        PyErr_Format(PyExc_ValueError,
-                     "arange(): start and stop must be finite, with fewer than 2**63 steps between them");
-        return -1;
+        return usmpy_refuse(
+            PyExc_ValueError,
+            "arange(): start and stop must be finite, with fewer than 2**63 steps between them");
     }
     int64_t whole = count <= 0 ? 0 : (int64_t)count;
     return whole + ((double)whole < count);
@@ -163,9 +162,8 @@ static int parse_numbers(usmpy_state *state, PyObject *const *arguments, PyObjec
             return -1;
         }
         if (PyComplex_Check(numbers[i])) {
-            usmpy_error_format(PyExc_TypeError, "%s is %.100R; a real number is allowed", parameters[i],
-                               given[i]);
-            return -1;
+            return usmpy_refuse(PyExc_TypeError, "%s is %.100R; a real number is allowed", parameters[i],
+                                given[i]);
         }
         *integral = *integral && PyLong_Check(numbers[i]);
     }

@@ -14,9 +14,8 @@ static int check_order(usmpy_array *x, const char *function, const char *name)
         return -1;
     }
     if (usm_dtype_table[x->dtype].kind == USM_DTYPE_KIND_COMPLEX) {
-        PyErr_Format(PyExc_TypeError, "%s(): %s has dtype %s; complex numbers have no order", function, name,
-                     usm_dtype_table[x->dtype].name);
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "%s(): %s has dtype %s; complex numbers have no order", function,
+                            name, usm_dtype_table[x->dtype].name);
     }
     return 0;
 }

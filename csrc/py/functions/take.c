@@ -166,12 +166,11 @@ static int check_indices(usmpy_array *indices, int64_t length, const char *funct
     }
     const usm_view view = usmpy_view(indices);
     if (!usm_indices_in_range(&view, length)) {
-        PyErr_Format(
+        return usmpy_refuse(
             PyExc_IndexError,
             "%s(): indices has an element out of range for an axis of length %lld; -%lld to %lld are "
             "allowed",
             function, (long long)length, (long long)length, (long long)(length - 1));
-        return -1;
     }
     return 0;
 }
@@ -180,16 +179,15 @@ static int check_indices(usmpy_array *indices, int64_t length, const char *funct
 static int axis_of_take(const taken *t, PyObject *argument)
 {
     if (t->x->ndim != 1 && !usmpy_given(argument)) {
-        PyErr_Format(
+        return usmpy_refuse(
             PyExc_ValueError,
             "take(): x has %d dimensions and axis is None; only arrays of one dimension have a default",
             t->x->ndim);
-        return -1;
     }
     int axis = usmpy_given(argument) ? usmpy_parse_axis(argument, t->x->ndim, "axis") : 0;
     if (axis >= 0 && t->x->ndim - 1 + t->indices->ndim > USM_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "take(): the result would have more than %d dimensions", USM_MAX_NDIM);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "take(): the result would have more than %d dimensions",
+                            USM_MAX_NDIM);
     }
     return axis;
 }
@@ -223,12 +221,11 @@ static int along_shape(const taken *t, int axis, int64_t *shape)
         shape[i] = i == axis ? b : a == 1 ? b : a;
         if (i != axis && a != b && a != 1 && b != 1) {
             char x[200], indices[200];
-            PyErr_Format(
+            return usmpy_refuse(
                 PyExc_ValueError,
                 "take_along_axis(): x of shape %s and indices of shape %s do not broadcast; they may differ along axis %d only",
                 usm_layout_text(t->x->ndim, usmpy_shape(t->x), x, sizeof x),
                 usm_layout_text(t->x->ndim, usmpy_shape(t->indices), indices, sizeof indices), axis);
-            return -1;
         }
     }
     return 0;
