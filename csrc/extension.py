@@ -211,8 +211,8 @@ RARE = {
     "py/arrays": "flags from_python hints interfaces mask",
     "py/exchange": "arrow borrow buffer_import bytes c_api cuda_interface interface_dict native pointer"
     " reader share stream sycl sycl_interface",
-    "py/functions": "accumulate broadcast copyto full inspection joining matmul rearrange repeat"
-    " sequence sort take triangle truth where",
+    "py/functions": "broadcast copyto full inspection joining matmul rearrange repeat"
+    " sequence sort take triangle",
     "py/programs": "build kernel program",
     "core/share": "export handle memfd opening pipe share",
     "backends/host": "device library memory pointer program",

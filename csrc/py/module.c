@@ -120,10 +120,9 @@ static int add_functions(PyObject *module)
         usmpy_dlpack_functions,     usmpy_arrow_functions,     usmpy_copy_functions,
         usmpy_bytes_functions,      usmpy_rearrange_functions, usmpy_repeat_functions,
         usmpy_take_functions,       usmpy_broadcast_functions, usmpy_triangle_functions,
-        usmpy_inspection_functions, usmpy_memory_functions,    usmpy_compare_functions,
-        usmpy_mask_functions,       usmpy_where_functions,     usmpy_asarray_functions,
-        usmpy_truth_functions,      usmpy_reduce_functions,    usmpy_joining_functions,
-        usmpy_copyto_functions,     usmpy_operation_functions, usmpy_accumulate_functions,
+        usmpy_inspection_functions, usmpy_memory_functions,    usmpy_logic_functions,
+        usmpy_mask_functions,       usmpy_asarray_functions,   usmpy_reduce_functions,
+        usmpy_joining_functions,    usmpy_copyto_functions,    usmpy_operation_functions,
         usmpy_matmul_functions,     usmpy_sort_functions,      usmpy_share_functions,
         usmpy_deferred_functions,
 #ifdef USM_TESTING

@@ -175,14 +175,11 @@ extern PyMethodDef usmpy_memory_functions[];
 
 /* Once a process: tells the core how to find the Python line that makes an allocation. */
 void usmpy_memory_start(void);
-extern PyMethodDef usmpy_compare_functions[];
+extern PyMethodDef usmpy_logic_functions[];
 extern PyMethodDef usmpy_operation_functions[];
-extern PyMethodDef usmpy_accumulate_functions[];
 extern PyMethodDef usmpy_matmul_functions[];
 extern PyMethodDef usmpy_sort_functions[];
-extern PyMethodDef usmpy_truth_functions[];
 extern PyMethodDef usmpy_mask_functions[];
-extern PyMethodDef usmpy_where_functions[];
 extern PyMethodDef usmpy_reduce_functions[];
 
 #ifdef USM_TESTING

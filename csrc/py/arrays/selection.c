@@ -6,7 +6,7 @@
 #include "operands.h"
 #include "py/args.h"
 #include "py/errors.h"
-#include "py/functions/where.h"
+#include "py/functions/logic.h"
 
 #include "core/ops/rows.h"
 
