@@ -42,6 +42,18 @@ static inline int64_t *usmpy_strides(usmpy_array *array)
     return array->dims + array->ndim;
 }
 
+static inline int64_t usmpy_byte_stride(usmpy_array *array, int axis)
+{
+    return usmpy_strides(array)[axis] * usm_dtype_table[array->dtype].itemsize;
+}
+
+/* Signed or not; bool is none. */
+static inline bool usmpy_has_integers(const usmpy_array *array)
+{
+    usm_dtype_kind kind = usm_dtype_table[array->dtype].kind;
+    return kind == USM_DTYPE_KIND_INT || kind == USM_DTYPE_KIND_UINT;
+}
+
 static inline bool usmpy_is_array(usmpy_state *state, PyObject *object)
 {
     return Py_IS_TYPE(object, state->array_type);
@@ -207,14 +219,6 @@ PyObject *usmpy_array_get_shareable(PyObject *self, void *unused);
 PyObject *usmpy_array_get_ipc_handle(PyObject *self, PyObject *unused);
 PyObject *usmpy_array_get_flags(PyObject *self, void *unused);
 PyObject *usmpy_array_array_interface(PyObject *self, void *unused);
-/* & | ^ ~ of arrays of bool (truth.c); in place, a is what they are written into. */
-PyObject *usmpy_array_and(PyObject *a, PyObject *b);
-PyObject *usmpy_array_or(PyObject *a, PyObject *b);
-PyObject *usmpy_array_xor(PyObject *a, PyObject *b);
-PyObject *usmpy_array_invert(PyObject *self);
-PyObject *usmpy_array_inplace_and(PyObject *a, PyObject *b);
-PyObject *usmpy_array_inplace_or(PyObject *a, PyObject *b);
-PyObject *usmpy_array_inplace_xor(PyObject *a, PyObject *b);
 
 /* Methods in usmarray_copy.c and usmarray_value.c; arguments[i] is NULL where it was left out. */
 PyObject *usmpy_array_copy_method(usmpy_array *array, PyObject *const *arguments);

@@ -135,9 +135,8 @@ static void flags_dealloc(PyObject *self)
     usmpy_free_object(self);
 }
 
-PyObject *usmpy_array_get_flags(PyObject *self, void *unused)
+PyObject *usmpy_array_get_flags(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     PyTypeObject *type = ((usmpy_array *)self)->state->flags_type;
     usmpy_flags *object = PyObject_New(usmpy_flags, type);
     if (object != NULL) {

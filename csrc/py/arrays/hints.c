@@ -62,9 +62,8 @@ PyObject *usmpy_hint_operand(const char *function, PyObject *other, bool on_the_
                               function, USMPY_A(other));
 }
 
-PyObject *usmpy_hint_method(PyObject *self, void *texts)
+PyObject *usmpy_hint_method(PyObject *Py_UNUSED(self), void *texts)
 {
-    (void)self;
     const char *name = texts;
     return PyErr_Format(PyExc_AttributeError, "'usmpy.USMArray' object has no attribute '%s': %s", name,
                         name + strlen(name) + 1);

@@ -95,9 +95,8 @@ void usmpy_array_releasebuffer(PyObject *self, Py_buffer *view)
     }
 }
 
-PyObject *usmpy_array_array_interface(PyObject *self, void *unused)
+PyObject *usmpy_array_array_interface(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_array *array = (usmpy_array *)self;
     const usm_dtype_info *info = &usm_dtype_table[array->dtype];
     if (!usm_alloc_host_reads(array->alloc) || info->format == NULL) {

@@ -118,9 +118,8 @@ static int bit_to_element(PyObject *scalar, unsigned char *element)
     return 0;
 }
 
-int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtype, void *element)
+int usmpy_scalar_to_element(usmpy_state *Py_UNUSED(state), PyObject *scalar, usm_dtype dtype, void *element)
 {
-    (void)state;
     const usm_dtype_info *info = &usm_dtype_table[dtype];
     if (dtype >= USM_COMPUTED_DTYPES) {
         return usmpy_refuse(
@@ -164,9 +163,8 @@ int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtyp
                         scalar);
 }
 
-PyObject *usmpy_element_to_scalar(usmpy_state *state, usm_dtype dtype, const void *element)
+PyObject *usmpy_element_to_scalar(usmpy_state *Py_UNUSED(state), usm_dtype dtype, const void *element)
 {
-    (void)state;
     const usm_dtype_info *info = &usm_dtype_table[dtype];
     if (dtype >= USM_COMPUTED_DTYPES) {
         return PyErr_Format(PyExc_TypeError, "an element of dtype %s has no Python number", info->name);

@@ -4,8 +4,8 @@
 #include "hints.h"
 #include "py/args.h"
 #include "py/errors.h"
-#include "py/functions/logic.h"
 #include "py/functions/creation.h"
+#include "py/functions/logic.h"
 #include "py/functions/operation.h"
 
 #include <stddef.h>

@@ -69,41 +69,45 @@ static PyObject *call_with_tuple(PyObject *self, usmpy_name function, PyObject *
     return result;
 }
 
-/* Methods that are functions of the module. */
-#define FUNCTION(name, how)                                                                           \
-    static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) \
-    {                                                                                                 \
-        return how(self, USMPY_##name, args, nargs, kwnames);                                         \
+/* Methods that are functions of the module, and how their calls are passed on. */
+#define FUNCTIONS(EACH)            \
+    EACH(reshape, call_with_tuple) \
+    EACH(squeeze, call)            \
+    EACH(swapaxes, call)           \
+    EACH(repeat, call)             \
+    EACH(take, call)               \
+    EACH(nonzero, call)            \
+    EACH(argmax, call)             \
+    EACH(argmin, call)             \
+    EACH(argsort, call)            \
+    EACH(all, call)                \
+    EACH(any, call)                \
+    EACH(sum, call)                \
+    EACH(prod, call)               \
+    EACH(max, call)                \
+    EACH(min, call)
+#define FUNCTION(name, how)                                                                \
+    static PyObject *enter_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
+                                  PyObject *kwnames)                                       \
+    {                                                                                      \
+        return how(self, USMPY_##name, args, nargs, kwnames);                              \
     }
+FUNCTIONS(FUNCTION)
 
-FUNCTION(reshape, call_with_tuple)
-FUNCTION(squeeze, call)
-FUNCTION(swapaxes, call)
-FUNCTION(repeat, call)
-FUNCTION(take, call)
-FUNCTION(nonzero, call)
-FUNCTION(argmax, call)
-FUNCTION(argmin, call)
-FUNCTION(argsort, call)
-FUNCTION(all, call)
-FUNCTION(any, call)
-FUNCTION(sum, call)
-FUNCTION(prod, call)
-FUNCTION(max, call)
-FUNCTION(min, call)
-
-/* Methods that are functions written in Python. */
-#define PYTHON_FUNCTION(module, name)                                                                 \
-    static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) \
-    {                                                                                                 \
-        return call_with_self(self, usmpy_import(module, #name), args, nargs, kwnames);               \
+/* Methods that are functions written in Python, and their modules. */
+#define PYTHON_FUNCTIONS(EACH)      \
+    EACH("usmpy._indexing", put)    \
+    EACH("usmpy._statistics", mean) \
+    EACH("usmpy._statistics", var)  \
+    EACH("usmpy._statistics", std)  \
+    EACH("usmpy._statistics", clip)
+#define PYTHON_FUNCTION(module, name)                                                      \
+    static PyObject *enter_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
+                                  PyObject *kwnames)                                       \
+    {                                                                                      \
+        return call_with_self(self, usmpy_import(module, #name), args, nargs, kwnames);    \
     }
-
-PYTHON_FUNCTION("usmpy._indexing", put)
-PYTHON_FUNCTION("usmpy._statistics", mean)
-PYTHON_FUNCTION("usmpy._statistics", var)
-PYTHON_FUNCTION("usmpy._statistics", std)
-PYTHON_FUNCTION("usmpy._statistics", clip)
+PYTHON_FUNCTIONS(PYTHON_FUNCTION)
 PYTHON_FUNCTION("usmpy._numpy_functions", array_function)
 PYTHON_FUNCTION("usmpy._numpy_functions", array_ufunc)
 
@@ -114,14 +118,12 @@ static PyObject *transpose(PyObject *self, PyObject *const *args, Py_ssize_t nar
     if (nargs > 0 && !(nargs == 1 && args[0] == Py_None)) {
         return call_with_tuple(self, USMPY_permute_dims, args, nargs, NULL);
     }
-    int64_t axes[USM_MAX_NDIM];
+    int axes[USM_MAX_NDIM];
     for (int i = 0; i < array->ndim; i++) {
         axes[i] = array->ndim - 1 - i;
     }
-    PyObject *tuple = usmpy_int_tuple(array->ndim, axes);
-    PyObject *result = tuple == NULL ? NULL : call(self, USMPY_permute_dims, &tuple, 1, NULL);
-    Py_XDECREF(tuple);
-    return result;
+    return usmpy_check_unpacked(array, "permute_dims") < 0 ? NULL
+                                                           : (PyObject *)usmpy_array_permuted(array, axes);
 }
 
 /* All elements in one dimension: reshape(x, (-1,), order=order, copy=copy). */
@@ -145,6 +147,14 @@ static PyObject *flatten(usmpy_array *array, PyObject *const *arguments)
 }
 
 /* Entry points of methods whose parameters are those of the stub: method(array, arguments). */
+#define METHODS(EACH)                      \
+    EACH(copy, usmpy_array_copy_method)    \
+    EACH(to_device, usmpy_array_to_device) \
+    EACH(astype, usmpy_array_astype)       \
+    EACH(tobytes, usmpy_array_tobytes)     \
+    EACH(wait, usmpy_array_wait)           \
+    EACH(ravel, ravel)                     \
+    EACH(flatten, flatten)
 #define METHOD(name, method)                                                               \
     static PyObject *enter_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
                                   PyObject *kwnames)                                       \
@@ -158,13 +168,7 @@ static PyObject *flatten(usmpy_array *array, PyObject *const *arguments)
                    : method(array, arguments);                                             \
     }
 
-METHOD(copy, usmpy_array_copy_method)
-METHOD(to_device, usmpy_array_to_device)
-METHOD(astype, usmpy_array_astype)
-METHOD(tobytes, usmpy_array_tobytes)
-METHOD(wait, usmpy_array_wait)
-METHOD(ravel, ravel)
-METHOD(flatten, flatten)
+METHODS(METHOD)
 
 /* x[...] = value. */
 static PyObject *fill(PyObject *self, PyObject *value)
@@ -175,16 +179,14 @@ static PyObject *fill(PyObject *self, PyObject *value)
     Py_RETURN_NONE;
 }
 
-static PyObject *array_html(PyObject *self, PyObject *unused)
+static PyObject *array_html(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return usmpy_call("usmpy._display.html", "array_html", "(O)", self);
 }
 
-static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwargs)
+static PyObject *array_namespace(PyObject *Py_UNUSED(self), PyObject *args, PyObject *kwargs)
 {
     static const char *const keywords[] = {"api_version", NULL};
-    (void)self;
     PyObject *version = Py_None;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O:__array_namespace__", (char **)keywords, &version)) {
         return NULL;
@@ -193,10 +195,8 @@ static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwarg
 }
 
 /* No implicit copy to the host. NumPy uses memory that the host can read through the buffer protocol. */
-static PyObject *array_array(PyObject *self, PyObject *args, PyObject *kwargs)
+static PyObject *array_array(PyObject *self, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
 {
-    (void)args;
-    (void)kwargs;
     return PyErr_Format(
         PyExc_TypeError,
         "NumPy cannot use this array implicitly (dtype %s, usm_type %s); call asnumpy() for a copy on "
@@ -218,16 +218,13 @@ static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 
+#define ROW(name, how) USMPY_METHOD(#name, enter_##name, USMPY_DOC_USMArray_##name),
+#define PYTHON_ROW(module, name) ROW(name, module)
 PyMethodDef usmpy_array_methods[] = {
-    {"from_pointer", (PyCFunction)(void (*)(void))usmpy_array_from_pointer,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_USMArray_from_pointer},
-    USMPY_METHOD("copy", enter_copy, USMPY_DOC_USMArray_copy),
-    USMPY_METHOD("to_device", enter_to_device, USMPY_DOC_USMArray_to_device),
-    USMPY_METHOD("astype", enter_astype, USMPY_DOC_USMArray_astype),
+    USMPY_CLASS_METHOD("from_pointer", usmpy_array_from_pointer, USMPY_DOC_USMArray_from_pointer),
     {"item", (PyCFunction)(void (*)(void))usmpy_array_item_method, METH_FASTCALL, USMPY_DOC_USMArray_item},
     {"tolist", usmpy_array_tolist, METH_NOARGS, USMPY_DOC_USMArray_tolist},
     {"asnumpy", usmpy_array_asnumpy, METH_NOARGS, USMPY_DOC_USMArray_asnumpy},
-    USMPY_METHOD("wait", enter_wait, USMPY_DOC_USMArray_wait),
     USMPY_METHOD("lend", usmpy_array_lend, USMPY_DOC_USMArray_lend),
     {"get_ipc_handle", usmpy_array_get_ipc_handle, METH_NOARGS, USMPY_DOC_USMArray_get_ipc_handle},
     USMPY_METHOD("__dlpack__", usmpy_array_dlpack, USMPY_DOC_USMArray___dlpack__),
@@ -235,10 +232,9 @@ PyMethodDef usmpy_array_methods[] = {
     USMPY_METHOD("__arrow_c_device_array__", usmpy_array_arrow_device,
                  USMPY_DOC_USMArray___arrow_c_device_array__),
     {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS, USMPY_DOC_USMArray___dlpack_device__},
-    USMPY_METHOD("tobytes", enter_tobytes, USMPY_DOC_USMArray_tobytes),
     {"__format__", usmpy_array_format, METH_O, USMPY_DOC_USMArray___format__},
-    USMPY_METHOD("__array_function__", array_function, USMPY_DOC_USMArray___array_function__),
-    USMPY_METHOD("__array_ufunc__", array_ufunc, USMPY_DOC_USMArray___array_ufunc__),
+    USMPY_METHOD("__array_function__", enter_array_function, USMPY_DOC_USMArray___array_function__),
+    USMPY_METHOD("__array_ufunc__", enter_array_ufunc, USMPY_DOC_USMArray___array_ufunc__),
     {"__complex__", usmpy_array_complex, METH_NOARGS, USMPY_DOC_USMArray___complex__},
     {"__array_namespace__", KEYWORDS(array_namespace), USMPY_DOC_USMArray___array_namespace__},
     {"__array__", KEYWORDS(array_array), USMPY_DOC_USMArray___array__},
@@ -246,29 +242,7 @@ PyMethodDef usmpy_array_methods[] = {
     {"__copy__", array_copy, METH_NOARGS, USMPY_DOC_USMArray___copy__},
     {"__deepcopy__", array_copy, METH_O, USMPY_DOC_USMArray___deepcopy__},
     {"__reduce_ex__", array_reduce, METH_O, USMPY_DOC_USMArray___reduce_ex__},
-    USMPY_METHOD("reshape", reshape, USMPY_DOC_USMArray_reshape),
-    USMPY_METHOD("squeeze", squeeze, USMPY_DOC_USMArray_squeeze),
-    USMPY_METHOD("swapaxes", swapaxes, USMPY_DOC_USMArray_swapaxes),
-    USMPY_METHOD("repeat", repeat, USMPY_DOC_USMArray_repeat),
-    USMPY_METHOD("take", take, USMPY_DOC_USMArray_take),
-    USMPY_METHOD("put", put, USMPY_DOC_USMArray_put),
-    USMPY_METHOD("nonzero", nonzero, USMPY_DOC_USMArray_nonzero),
-    USMPY_METHOD("argmax", argmax, USMPY_DOC_USMArray_argmax),
-    USMPY_METHOD("argmin", argmin, USMPY_DOC_USMArray_argmin),
-    USMPY_METHOD("mean", mean, USMPY_DOC_USMArray_mean),
-    USMPY_METHOD("var", var, USMPY_DOC_USMArray_var),
-    USMPY_METHOD("std", std, USMPY_DOC_USMArray_std),
-    USMPY_METHOD("clip", clip, USMPY_DOC_USMArray_clip),
-    USMPY_METHOD("argsort", argsort, USMPY_DOC_USMArray_argsort),
-    USMPY_METHOD("all", all, USMPY_DOC_USMArray_all),
-    USMPY_METHOD("any", any, USMPY_DOC_USMArray_any),
-    USMPY_METHOD("sum", sum, USMPY_DOC_USMArray_sum),
-    USMPY_METHOD("prod", prod, USMPY_DOC_USMArray_prod),
-    USMPY_METHOD("max", max, USMPY_DOC_USMArray_max),
-    USMPY_METHOD("min", min, USMPY_DOC_USMArray_min),
     {"transpose", (PyCFunction)(void (*)(void))transpose, METH_FASTCALL, USMPY_DOC_USMArray_transpose},
-    USMPY_METHOD("ravel", enter_ravel, USMPY_DOC_USMArray_ravel),
-    USMPY_METHOD("flatten", enter_flatten, USMPY_DOC_USMArray_flatten),
     {"fill", fill, METH_O, USMPY_DOC_USMArray_fill},
-    {0},
+    METHODS(ROW) FUNCTIONS(ROW) PYTHON_FUNCTIONS(PYTHON_ROW){0},
 };

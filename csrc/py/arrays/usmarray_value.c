@@ -239,9 +239,8 @@ PyObject *usmpy_array_format(PyObject *self, PyObject *specification)
     return text;
 }
 
-PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused)
+PyObject *usmpy_array_tolist(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return lists(self, VALUES);
 }
 
@@ -250,9 +249,8 @@ PyObject *usmpy_array_peek(PyObject *self)
     return lists(self, DISPLAY);
 }
 
-PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused)
+PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_state *state = ((usmpy_array *)self)->state;
     usmpy_array *array = (usmpy_array *)self;
     usmpy_deferred_poll();
@@ -363,9 +361,8 @@ int64_t usmpy_read_count(usmpy_state *state, PyObject *queue, const usm_view *el
     return count;
 }
 
-PyObject *usmpy_array_complex(PyObject *self, PyObject *unused)
+PyObject *usmpy_array_complex(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *scalar = number_of(self, "complex()");
     PyObject *result = scalar == NULL ? NULL : PyObject_CallOneArg((PyObject *)&PyComplex_Type, scalar);
     Py_XDECREF(scalar);

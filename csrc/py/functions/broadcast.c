@@ -19,11 +19,10 @@ static int join_shape(const char *function, Py_ssize_t i, int other_ndim, const 
                         usm_layout_text(*ndim, shape, a, sizeof a));
 }
 
-static PyObject *broadcast_shapes(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *broadcast_shapes(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     int64_t shape[USM_MAX_NDIM], next[USM_MAX_NDIM];
     int ndim = 0;
-    (void)module;
     for (Py_ssize_t i = 0; i < nargs; i++) {
         int n = usmpy_parse_shape(args[i], next, "shapes");
         for (int k = 0; k < n; k++) {

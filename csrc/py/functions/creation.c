@@ -78,12 +78,11 @@ static PyObject *filled(usmpy_array *array, content content)
 }
 
 /* arguments: shape, dtype, device, queue, usm_type, order. */
-static PyObject *make_shaped(usmpy_state *state, const char *function, PyObject *const *arguments,
+static PyObject *make_shaped(usmpy_state *state, const char *Py_UNUSED(function), PyObject *const *arguments,
                              content content)
 {
     int64_t shape[USM_MAX_NDIM];
     usmpy_target target;
-    (void)function;
     int ndim = usmpy_parse_shape(arguments[0], shape, "shape");
     int order = ndim < 0 ? -1 : usmpy_parse_order(arguments[5], "CF", 'C');
     if (order < 0 || usmpy_parse_target(state, arguments + 1, NULL, &target) < 0) {

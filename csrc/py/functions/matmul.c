@@ -90,9 +90,8 @@ static int add_others(product *p, const int (*without)[2])
     return add_batch(p, n, lengths, steps);
 }
 
-static int arrange_matmul(product *p, PyObject *none)
+static int arrange_matmul(product *p, PyObject *Py_UNUSED(none))
 {
-    (void)none;
     const usmpy_array *x1 = argument(p, 0), *x2 = argument(p, 1);
     if (x1->ndim == 0 || x2->ndim == 0) {
         return refuse(p, "%s(): %s has 0 dimensions; 1 or more are needed%s", x1->ndim == 0 ? "x1" : "x2",
