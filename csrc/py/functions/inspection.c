@@ -16,26 +16,6 @@ static int parse_dtype(usmpy_state *state, PyObject *object, usm_dtype *dtype)
     return usmpy_dtype_convert(state, object, dtype);
 }
 
-/* usmpy_host_scalar() for an argument that may be a dtype, too: numpy.dtype has an ndim of 0. */
-static int to_number(usmpy_state *state, PyObject *object, PyObject **number)
-{
-    return usmpy_is_array(state, object) || PyUnicode_Check(object)
-               ? 0
-               : usmpy_host_scalar(state, object, number);
-}
-
-/* Whether the default types are wide: false if an argument is on a device without double precision. */
-static bool has_fp64(usmpy_state *state, PyObject *const *args, Py_ssize_t nargs)
-{
-    for (Py_ssize_t i = 0; i < nargs; i++) {
-        if (usmpy_is_array(state, args[i]) &&
-            !usmpy_queue_of(((usmpy_array *)args[i])->queue)->device->info.has_fp64) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static PyObject *result_type(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     usmpy_state *state = usmpy_state_of_module(module);
@@ -43,9 +23,11 @@ static PyObject *result_type(PyObject *module, PyObject *const *args, Py_ssize_t
     PyObject *number;
     usm_dtype next;
     usm_dtype_kind kind = USM_DTYPE_KIND_BOOL; /* the highest of the numbers */
-    bool wide = has_fp64(state, args, nargs);
+    bool has_fp64 = true, wide = false;        /* all devices have double precision; an argument has it */
     for (Py_ssize_t i = 0; i < nargs; i++) {
-        int found = to_number(state, args[i], &number);
+        bool is_array = usmpy_is_array(state, args[i]);
+        /* An argument may be a dtype, too: numpy.dtype has an ndim of 0. */
+        int found = is_array || PyUnicode_Check(args[i]) ? 0 : usmpy_host_scalar(state, args[i], &number);
         if (found > 0) {
             usm_dtype_kind its = usmpy_kind_of_number(number);
             kind = its > kind ? its : kind;
@@ -57,7 +39,10 @@ static PyObject *result_type(PyObject *module, PyObject *const *args, Py_ssize_t
         }
         usm_promotion_add(&promotion, next);
         wide = wide || next == USM_FLOAT64 || next == USM_COMPLEX128;
+        has_fp64 =
+            has_fp64 && (!is_array || usmpy_queue_of(((usmpy_array *)args[i])->queue)->device->info.has_fp64);
     }
+    wide = wide || has_fp64;
     usm_dtype dtype = usm_promotion_result(&promotion);
     if (dtype == USM_NO_DTYPE) {
         return promotion.any_integer || promotion.any_inexact
@@ -122,125 +107,80 @@ static PyObject *isdtype(usmpy_state *state, PyObject *const *arguments)
     if (usmpy_dtype_convert(state, arguments[0], &dtype) < 0) {
         return NULL;
     }
-    if (!PyTuple_Check(kinds)) {
-        found = is_of_kind(state, dtype, kinds);
-    } else {
-        for (Py_ssize_t i = 0; found == 0 && i < PyTuple_GET_SIZE(kinds); i++) {
-            found = is_of_kind(state, dtype, PyTuple_GET_ITEM(kinds, i));
-        }
+    Py_ssize_t n = PyTuple_Check(kinds) ? PyTuple_GET_SIZE(kinds) : 1;
+    for (Py_ssize_t i = 0; found == 0 && i < n; i++) {
+        found = is_of_kind(state, dtype, PyTuple_Check(kinds) ? PyTuple_GET_ITEM(kinds, i) : kinds);
     }
     return found < 0 ? NULL : PyBool_FromLong(found);
 }
 USMPY_FUNCTION(isdtype)
 
 /* The type of the numbers in the one argument of finfo and iinfo, by its kind; -1 with TypeError. */
-static int parse_limited(usmpy_state *state, PyObject *type, usm_dtype *dtype, bool real,
-                         const char *function)
+static int parse_limited(usmpy_state *state, PyObject *type, usm_dtype *dtype, bool real)
 {
     if (parse_dtype(state, type, dtype) < 0) {
         return -1;
     }
     if (usm_dtype_table[*dtype].kind == USM_DTYPE_KIND_COMPLEX) {
-        *dtype = *dtype == USM_COMPLEX128 ? USM_FLOAT64 : *dtype == USM_COMPLEX64 ? USM_FLOAT32 : USM_FLOAT16;
-        if (!real) {
-            *dtype = USM_BOOL; /* refused below */
-        }
+        *dtype = !real                      ? USM_BOOL /* refused below */
+                 : *dtype == USM_COMPLEX128 ? USM_FLOAT64
+                 : *dtype == USM_COMPLEX64  ? USM_FLOAT32
+                                            : USM_FLOAT16;
     }
     usm_dtype_kind kind = usm_dtype_table[*dtype].kind;
     if (real ? kind != USM_DTYPE_KIND_FLOAT : kind != USM_DTYPE_KIND_INT && kind != USM_DTYPE_KIND_UINT) {
-        return usmpy_refuse(
-            PyExc_TypeError, "%s(): type is %.100R; %s is allowed", function, type,
-            real ? "a floating-point type, or an array of one" : "an integer type, or an array of one");
+        return usmpy_refuse(PyExc_TypeError, "%s(): type is %.100R; %s type, or an array of one is allowed",
+                            real ? "finfo" : "iinfo", type, real ? "a floating-point" : "an integer");
     }
     return 0;
 }
 
-/* A new structure of these items, whose references it takes. NULL where one of them is NULL. */
-static PyObject *structure_of(PyTypeObject *type, PyObject **items, Py_ssize_t n)
+static PyObject *make_limits(usmpy_state *state, usm_dtype dtype, bool real)
 {
-    PyObject *structure = PyStructSequence_New(type);
-    bool whole = structure != NULL;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        whole = whole && items[i] != NULL;
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    PyObject *object = usmpy_dtype_object(state, dtype);
+    if (real) {
+        const usm_float_limits *limits = usm_dtype_float_limits(dtype);
+        return PyObject_CallFunction((PyObject *)state->finfo_type, "((iddddO))", info->bits, limits->eps,
+                                     limits->max, limits->min, limits->smallest_normal, object);
     }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (whole) {
-            PyStructSequence_SetItem(structure, i, items[i]);
-        } else {
-            Py_XDECREF(items[i]);
+    bool negative = info->kind == USM_DTYPE_KIND_INT;
+    uint64_t most = UINT64_MAX >> (64 - info->bits + negative);
+    return PyObject_CallFunction((PyObject *)state->iinfo_type, "((iKLO))", info->bits,
+                                 (unsigned long long)most, (long long)(negative ? -(int64_t)most - 1 : 0),
+                                 object);
+}
+
+/* The limits of a type never change: the state keeps one object for each, made on first use. */
+static PyObject *limits_of(PyObject *module, PyObject *type, bool real)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    usm_dtype dtype;
+    if (Py_IS_TYPE(type, state->dtype_type)) {
+        PyObject *kept =
+            atomic_load_explicit(&state->limits[((usmpy_dtype *)type)->id], memory_order_acquire);
+        if (kept != NULL && Py_IS_TYPE(kept, real ? state->finfo_type : state->iinfo_type)) {
+            return Py_NewRef(kept);
         }
     }
-    if (!whole) {
-        Py_CLEAR(structure);
-    }
-    return structure;
-}
-
-/* The limits of a type never change: one object each, made on first use. Takes the reference of `made`. */
-static PyObject *keep_limits(usmpy_state *state, usm_dtype dtype, PyObject *made)
-{
-    PyObject *none = NULL;
-    if (made != NULL && atomic_compare_exchange_strong(&state->limits[dtype], &none, made)) {
-        return Py_NewRef(made);
-    }
-    return made; /* another thread was first: two equal objects */
-}
-
-/* New reference, or NULL without an exception. */
-static PyObject *kept_limits(usmpy_state *state, PyObject *type, PyTypeObject *kind)
-{
-    if (!Py_IS_TYPE(type, state->dtype_type)) {
+    if (parse_limited(state, type, &dtype, real) < 0) {
         return NULL;
     }
-    usm_dtype dtype = ((usmpy_dtype *)type)->id;
-    PyObject *kept = atomic_load_explicit(&state->limits[dtype], memory_order_acquire);
-    return kept != NULL && Py_IS_TYPE(kept, kind) ? Py_NewRef(kept) : NULL;
+    PyObject *made = make_limits(state, dtype, real), *none = NULL;
+    if (made != NULL && atomic_compare_exchange_strong(&state->limits[dtype], &none, made)) {
+        Py_INCREF(made); /* the state's; where another thread was first, there are two equal objects */
+    }
+    return made;
 }
 
 static PyObject *finfo(PyObject *module, PyObject *type)
 {
-    usmpy_state *state = usmpy_state_of_module(module);
-    usm_dtype dtype;
-    PyObject *kept = kept_limits(state, type, state->finfo_type);
-    if (kept != NULL) {
-        return kept;
-    }
-    if (parse_limited(state, type, &dtype, true, "finfo") < 0) {
-        return NULL;
-    }
-    const usm_float_limits *limits = usm_dtype_float_limits(dtype);
-    PyObject *items[] = {
-        PyLong_FromLong(usm_dtype_table[dtype].bits),
-        PyFloat_FromDouble(limits->eps),
-        PyFloat_FromDouble(limits->max),
-        PyFloat_FromDouble(limits->min),
-        PyFloat_FromDouble(limits->smallest_normal),
-        Py_NewRef(usmpy_dtype_object(state, dtype)),
-    };
-    return keep_limits(state, dtype, structure_of(state->finfo_type, items, 6));
+    return limits_of(module, type, true);
 }
 
 static PyObject *iinfo(PyObject *module, PyObject *type)
 {
-    usmpy_state *state = usmpy_state_of_module(module);
-    usm_dtype dtype;
-    PyObject *kept = kept_limits(state, type, state->iinfo_type);
-    if (kept != NULL) {
-        return kept;
-    }
-    if (parse_limited(state, type, &dtype, false, "iinfo") < 0) {
-        return NULL;
-    }
-    const usm_dtype_info *info = &usm_dtype_table[dtype];
-    bool negative = info->kind == USM_DTYPE_KIND_INT;
-    uint64_t most = UINT64_MAX >> (64 - info->bits + negative);
-    PyObject *items[] = {
-        PyLong_FromLong(info->bits),
-        PyLong_FromUnsignedLongLong(most),
-        PyLong_FromLongLong(negative ? -(int64_t)most - 1 : 0),
-        Py_NewRef(usmpy_dtype_object(state, dtype)),
-    };
-    return keep_limits(state, dtype, structure_of(state->iinfo_type, items, 4));
+    return limits_of(module, type, false);
 }
 
 int usmpy_inspection_add_types(PyObject *module, usmpy_state *state)
