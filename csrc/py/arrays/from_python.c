@@ -100,7 +100,21 @@ static void name_item(const position *position)
     PyErr_Restore(type, error, traceback);
 }
 
-/* Records the lengths from `depth` on, which all items at this depth must have. 0, or -1 with ValueError. */
+/* Records the length that all items at this depth must have. 0, or -1 with ValueError. */
+static int fit_length(usmpy_nested *nested, int depth, int64_t length)
+{
+    int64_t *known = &nested->shape[depth];
+    if (*known >= 0 && *known != length) {
+        return usmpy_refuse(
+            PyExc_ValueError,
+            "obj is ragged: at depth %d there are lengths of %lld and of %lld; asarray() takes each of them alone",
+            depth, (long long)*known, (long long)length);
+    }
+    *known = length;
+    return 0;
+}
+
+/* The same from `depth` on, below which nothing is nested. */
 static int fit(usmpy_nested *nested, int depth, int ndim, const int64_t *shape)
 {
     if (nested->ndim < 0) {
@@ -113,17 +127,11 @@ static int fit(usmpy_nested *nested, int depth, int ndim, const int64_t *shape)
             "of dimensions; asarray() takes each of them alone",
             depth);
     }
-    for (int i = 0; i < ndim; i++) {
-        int64_t *length = &nested->shape[depth + i];
-        if (*length >= 0 && *length != shape[i]) {
-            return usmpy_refuse(
-                PyExc_ValueError,
-                "obj is ragged: at depth %d there are lengths of %lld and of %lld; asarray() takes each of them alone",
-                depth + i, (long long)*length, (long long)shape[i]);
-        }
-        *length = shape[i];
+    int status = 0;
+    for (int i = 0; status == 0 && i < ndim; i++) {
+        status = fit_length(nested, depth + i, shape[i]);
     }
-    return 0;
+    return status;
 }
 
 /* Adds an array to the leaves; takes the reference. It was imported from `object`, or is the same object. */
@@ -161,15 +169,22 @@ static int read_array(usmpy_state *state, usmpy_array *array, PyObject *object, 
     return -1;
 }
 
-static int read_number(PyObject *number, int depth, usmpy_nested *nested)
+/* Adds a number; takes the reference. */
+static int add_number(PyObject *number, int depth, usmpy_nested *nested)
 {
-    usm_dtype_kind kind = usmpy_kind_of_number(number);
-    nested->highest = kind > nested->highest ? kind : nested->highest;
     if (fit(nested, depth, 0, NULL) < 0) {
         Py_DECREF(number);
         return -1;
     }
     return add_leaf(nested, number, NULL);
+}
+
+/* The same of a Python number, which has no dtype of its own. */
+static int read_number(PyObject *number, int depth, usmpy_nested *nested)
+{
+    usm_dtype_kind kind = usmpy_kind_of_number(number);
+    nested->highest = kind > nested->highest ? kind : nested->highest;
+    return add_number(number, depth, nested);
 }
 
 /* A number of NumPy, by its buffer. 1; 0 for any other object; -1 with an exception. */
@@ -196,11 +211,7 @@ static int read_scalar(usmpy_state *state, PyObject *object, int depth, usmpy_ne
         return is_number ? -1 : 0;
     }
     usm_promotion_add(&nested->promotion, dtype);
-    if (fit(nested, depth, 0, NULL) < 0) {
-        Py_DECREF(number);
-        return -1;
-    }
-    return add_leaf(nested, number, NULL) < 0 ? -1 : 1;
+    return add_number(number, depth, nested) < 0 ? -1 : 1;
 }
 
 static int read_level(usmpy_state *state, PyObject *object, position *position, usmpy_nested *nested);
@@ -230,33 +241,19 @@ static int read_items(usmpy_state *state, PyObject *object, position *position, 
         return -1;
     }
     const int64_t n = PySequence_Fast_GET_SIZE(items);
-    if (n == 0 || (nested->ndim >= 0 && depth >= nested->ndim)) {
-        status = fit(nested, depth, 1,
-                     &n); /* nothing is nested deeper, or there was a number at this depth before */
-    } else if (nested->shape[depth] >= 0 && nested->shape[depth] != n) {
-        PyErr_Format(
-            PyExc_ValueError,
-            "obj is ragged: at depth %d there are lengths of %lld and of %lld; asarray() takes each of them alone",
-            depth, (long long)nested->shape[depth], (long long)n);
-        status = -1;
-    }
-    nested->shape[depth] = status == 0 ? n : nested->shape[depth];
-    for (Py_ssize_t i = 0; status == 0 && i < n; i++) {
-        PyObject *item = usmpy_item(items, i);
-        if (item == NULL) {
-            PyErr_SetString(PyExc_RuntimeError, "obj changed its size while it was read");
-            status = -1;
-            break;
-        }
+    bool deepest = n == 0 || (nested->ndim >= 0 && depth >= nested->ndim); /* as for a number before */
+    status = deepest ? fit(nested, depth, 1, &n) : fit_length(nested, depth, n);
+    PyObject *item = items;
+    for (Py_ssize_t i = 0; status == 0 && item != NULL && i < n; i++) {
+        item = usmpy_item(items, i);
         position->at[depth] = i;
         position->depth = depth + 1;
-        status = read_level(state, item, position, nested);
-        Py_DECREF(item);
+        status = item == NULL ? 0 : read_level(state, item, position, nested);
+        Py_XDECREF(item);
     }
     position->depth = depth;
-    if (status == 0 && PySequence_Fast_GET_SIZE(items) != n) {
-        PyErr_SetString(PyExc_RuntimeError, "obj changed its size while it was read");
-        status = -1;
+    if (status == 0 && (item == NULL || PySequence_Fast_GET_SIZE(items) != n)) {
+        status = usmpy_refuse(PyExc_RuntimeError, "obj changed its size while it was read");
     }
     Py_DECREF(items);
     return status;
@@ -330,12 +327,9 @@ void usmpy_nested_drop(usmpy_nested *nested)
 
 usm_dtype usmpy_nested_dtype(const usmpy_nested *nested, const usm_device *device)
 {
-    bool wide = device->info.has_fp64;
-    if (nested->dtype != USM_NO_DTYPE) {
-        return usm_dtype_with_number(nested->dtype, nested->highest, wide);
-    }
+    usm_dtype own = nested->dtype != USM_NO_DTYPE ? nested->dtype : USM_BOOL;
     return nested->n == 0 ? usmpy_default_float(device)
-                          : usm_dtype_with_number(USM_BOOL, nested->highest, wide);
+                          : usm_dtype_with_number(own, nested->highest, device->info.has_fp64);
 }
 
 /* Tells of an integer that does not fit which type holds all of the sequence. -1 */
@@ -384,8 +378,8 @@ static usmpy_array *writable(usmpy_state *state, usm_dtype dtype, PyObject *queu
     usmpy_array *array = staging == NULL ? NULL
                                          : usmpy_array_empty(state, staging, direct ? kind : USM_HOST, dtype,
                                                              ndim, shape, 'C', false);
-    if (array != NULL && usmpy_wait_alloc(state, array->alloc, USM_WRITE, INT64_MAX) <
-                             0) { /* for work on the block from before it was reused */
+    /* For work on the block from before it was reused. */
+    if (array != NULL && usmpy_wait_alloc(state, array->alloc, USM_WRITE, INT64_MAX) < 0) {
         Py_CLEAR(array);
     }
     return array;
@@ -434,7 +428,7 @@ static Py_ssize_t place_numbers(usmpy_state *state, const usmpy_nested *nested, 
     return written;
 }
 
-/* Copies an array into the result. 0 or -1. */
+/* Copies an array into the result. 1, the count of leaves, or -1. */
 static int place_array(usmpy_state *state, const usmpy_leaf *leaf, int64_t offset, usmpy_array *result)
 {
     usmpy_array *array = (usmpy_array *)leaf->value;
@@ -449,7 +443,7 @@ static int place_array(usmpy_state *state, const usmpy_leaf *leaf, int64_t offse
         return -1;
     }
     /* The foreign owner may change its memory as soon as asarray returns. */
-    return leaf->source == NULL ? 0 : usmpy_give_back(state, leaf->source, array);
+    return leaf->source == NULL || usmpy_give_back(state, leaf->source, array) == 0 ? 1 : -1;
 }
 
 usmpy_array *usmpy_nested_array(usmpy_state *state, const usmpy_nested *nested, usm_dtype dtype,
@@ -463,20 +457,14 @@ usmpy_array *usmpy_nested_array(usmpy_state *state, const usmpy_nested *nested, 
     int64_t offset = 0;
     for (Py_ssize_t i = 0; result != NULL && i < nested->n;) {
         const usmpy_leaf *leaf = &nested->leaves[i];
-        Py_ssize_t done = 1;
-        if (usmpy_is_array(state, leaf->value)) {
-            if (place_array(state, leaf, offset, result) < 0) {
-                Py_CLEAR(result);
-            }
-            offset += ((usmpy_array *)leaf->value)->size;
-        } else {
-            done = place_numbers(state, nested, i, offset, result);
-            if (done < 0) {
-                Py_CLEAR(result);
-            }
-            offset += done;
-        }
+        bool is_array = usmpy_is_array(state, leaf->value);
+        Py_ssize_t done = is_array ? place_array(state, leaf, offset, result)
+                                   : place_numbers(state, nested, i, offset, result);
+        offset += is_array ? ((usmpy_array *)leaf->value)->size : done;
         i += done;
+        if (done < 0) {
+            Py_CLEAR(result);
+        }
     }
     return result;
 }
