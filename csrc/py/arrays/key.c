@@ -54,28 +54,28 @@ usmpy_array *usmpy_index_array(usmpy_state *state, PyObject *object, PyObject *q
  * An item of a key as an array: a new reference. NULL without an exception where it is a basic index, an
  * integer of 0 dimensions of any library, or nothing that can be one.
  */
-static usmpy_array *item_array(usmpy_state *state, PyObject *item, PyObject *queue)
+static usmpy_array *item_array(usmpy_array *x, PyObject *item)
 {
     if (is_basic(item)) {
         return NULL;
     }
-    usmpy_array *array = usmpy_index_array(state, item, queue);
+    usmpy_array *array = usmpy_index_array(x->state, item, x->queue);
     if (array != NULL && array->ndim == 0 && array->dtype != USM_BOOL) {
         Py_CLEAR(array);
     }
     return array;
 }
 
-int usmpy_key_with_arrays(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject **own)
+int usmpy_key_with_arrays(usmpy_array *array, PyObject *key, PyObject **own)
 {
     *own = NULL;
     if (!PyTuple_Check(key)) {
-        *own = (PyObject *)item_array(state, key, array->queue);
+        *own = (PyObject *)item_array(array, key);
         return *own != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
     }
     Py_ssize_t n = PyTuple_GET_SIZE(key);
     for (Py_ssize_t i = 0; i < n; i++) {
-        usmpy_array *index = item_array(state, PyTuple_GET_ITEM(key, i), array->queue);
+        usmpy_array *index = item_array(array, PyTuple_GET_ITEM(key, i));
         if (index == NULL) {
             if (PyErr_Occurred()) {
                 Py_CLEAR(*own);
@@ -83,19 +83,17 @@ int usmpy_key_with_arrays(usmpy_state *state, usmpy_array *array, PyObject *key,
             }
             continue;
         }
-        if (*own ==
-            NULL) { /* a copy of the tuple, in which arrays replace lists, truth values and foreign arrays */
+        if (*own == NULL) { /* in which arrays replace lists, truth values and foreign arrays */
             *own = PyTuple_New(n);
-            if (*own == NULL) {
-                Py_DECREF(index);
-                return -1;
-            }
             for (Py_ssize_t k = 0; k < n; k++) {
-                PyTuple_SET_ITEM(*own, k, Py_NewRef(PyTuple_GET_ITEM(key, k)));
+                usmpy_set_item(own, k, Py_NewRef(PyTuple_GET_ITEM(key, k)));
             }
         }
-        Py_DECREF(PyTuple_GET_ITEM(*own, i));
-        PyTuple_SET_ITEM(*own, i, (PyObject *)index);
+        if (*own == NULL) {
+            Py_DECREF(index);
+            return -1;
+        }
+        Py_SETREF(((PyTupleObject *)*own)->ob_item[i], (PyObject *)index);
     }
     return *own != NULL;
 }
@@ -110,11 +108,6 @@ typedef struct cut {
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
 } cut;
 
-static int64_t byte_stride(usmpy_array *array, int axis)
-{
-    return usmpy_strides(array)[axis] * usm_dtype_table[array->dtype].itemsize;
-}
-
 /* An integer of 0 dimensions of a library whose objects have no __index__, such as ctypes. As integer_key. */
 static int integer_value(usmpy_state *state, PyObject *key, PyObject **index)
 {
@@ -122,9 +115,7 @@ static int integer_value(usmpy_state *state, PyObject *key, PyObject **index)
     if (array == NULL) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    usm_dtype_kind kind = usm_dtype_table[((usmpy_array *)array)->dtype].kind;
-    bool is_integer =
-        ((usmpy_array *)array)->ndim == 0 && (kind == USM_DTYPE_KIND_INT || kind == USM_DTYPE_KIND_UINT);
+    bool is_integer = ((usmpy_array *)array)->ndim == 0 && usmpy_has_integers((usmpy_array *)array);
     *index = is_integer ? PyNumber_Index(array) : NULL;
     Py_DECREF(array);
     return *index != NULL ? 1 : is_integer ? -1 : 0;
@@ -145,18 +136,11 @@ static int integer_key(usmpy_state *state, PyObject *key, PyObject **index)
         return integer_value(state, key, index);
     }
     int sequence = usmpy_has_length(key);
-    if (sequence != 0) {
-        return sequence < 0 ? -1 : 0;
+    *index = sequence == 0 ? PyNumber_Index(key) : NULL;
+    if (sequence == 0 && *index == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
     }
-    *index = PyNumber_Index(key);
-    if (*index != NULL) {
-        return 1;
-    }
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
-        return -1;
-    }
-    PyErr_Clear();
-    return 0;
+    return *index != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
 static int cut_integer(cut *cut, PyObject *key)
@@ -183,7 +167,7 @@ static int cut_integer(cut *cut, PyObject *key)
                             cut->axis, (long long)length);
     }
     if (cut->data != NULL) {
-        cut->data += (i < 0 ? i + length : i) * byte_stride(cut->array, cut->axis);
+        cut->data += (i < 0 ? i + length : i) * usmpy_byte_stride(cut->array, cut->axis);
     }
     cut->axis++;
     return 0;
@@ -199,7 +183,7 @@ static int cut_slice(cut *cut, PyObject *key)
     Py_ssize_t length = PySlice_AdjustIndices((Py_ssize_t)usmpy_shape(cut->array)[axis], &start, &stop, step);
     /* An empty slice may start behind the end: it has no first element. */
     if (cut->data != NULL && length > 0) {
-        cut->data += start * byte_stride(cut->array, axis);
+        cut->data += start * usmpy_byte_stride(cut->array, axis);
     }
     cut->shape[cut->ndim] = length;
     /* A step beyond the length leaves one element, whose stride has no meaning. */
@@ -343,9 +327,9 @@ usmpy_array *usmpy_array_key_view(usmpy_array *array, PyObject *key, usmpy_array
     cut.keys = keys;
     cut.data = array->data;
     cut.axis = cut.ndim = 0;
-    if (usm_dtype_is_packed(array->dtype) && key != Py_Ellipsis) {
-        usmpy_check_unpacked(array, "indexing");
+    bool refused = usm_dtype_is_packed(array->dtype) && key != Py_Ellipsis;
+    if ((refused && usmpy_check_unpacked(array, "indexing") < 0) || apply(&cut, key) < 0) {
         return NULL;
     }
-    return apply(&cut, key) < 0 ? NULL : usmpy_array_view(array, cut.data, cut.ndim, cut.shape, cut.strides);
+    return usmpy_array_view(array, cut.data, cut.ndim, cut.shape, cut.strides);
 }

@@ -20,8 +20,9 @@ static int64_t read_sum(usmpy_state *state, PyObject *queue, const usm_true_elem
     return usmpy_wait_alloc(state, mask->bytes.alloc, USM_READ, INT64_MAX) < 0 ? -1 : usm_mask_sum(mask);
 }
 
-static int place(usmpy_state *state, const usm_true_elements *mask, usmpy_array *offsets)
+static int place(const usm_true_elements *mask, usmpy_array *offsets)
 {
+    usmpy_state *state = offsets->state;
     const usm_view view = usmpy_view(offsets);
     usm_error error;
     /* Work on the block that was submitted before it was freed and used again may still be pending. */
@@ -32,8 +33,9 @@ static int place(usmpy_state *state, const usm_true_elements *mask, usmpy_array 
         state, usm_mask_place(usmpy_queue_of(offsets->queue), mask, &view, offsets->size, &error), &error);
 }
 
-usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *array, const int64_t *steps, usm_kind kind)
+usmpy_array *usmpy_mask_offsets(usmpy_array *array, const int64_t *steps, usm_kind kind)
 {
+    usmpy_state *state = array->state;
     const usm_view view = usmpy_view(array);
     usm_true_elements mask;
     usm_error error;
@@ -47,7 +49,7 @@ usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *array, const in
     int64_t sum = read_sum(state, array->queue, &mask);
     usmpy_array *offsets =
         sum < 0 ? NULL : usmpy_array_empty(state, array->queue, kind, USM_INT64, 1, &sum, 'C', false);
-    if (offsets != NULL && sum > 0 && place(state, &mask, offsets) < 0) {
+    if (offsets != NULL && sum > 0 && place(&mask, offsets) < 0) {
         Py_CLEAR(offsets);
     }
     usm_mask_end(&mask);
@@ -59,40 +61,36 @@ static usmpy_array *unravel_axis(usmpy_array *flat, int64_t step, int64_t length
 {
     usmpy_array *axis =
         usmpy_array_empty(flat->state, flat->queue, kind, USM_INT64, 1, usmpy_shape(flat), 'C', false);
-    if (axis != NULL) {
-        const usm_view dst = usmpy_view(axis), from = usmpy_view(flat);
-        usm_error error;
-        usm_status status =
-            usm_unravel_submit(usmpy_queue_of(flat->queue), &dst, &from, step, length, &error);
-        axis = usmpy_array_submitted(axis, status, &error);
+    if (axis == NULL) {
+        return NULL;
     }
-    return axis;
+    const usm_view dst = usmpy_view(axis), from = usmpy_view(flat);
+    usm_error error;
+    usm_status status = usm_unravel_submit(usmpy_queue_of(flat->queue), &dst, &from, step, length, &error);
+    return usmpy_array_submitted(axis, status, &error);
 }
 
-int usmpy_mask_indices(usmpy_state *state, usmpy_array *array, usm_kind kind, usmpy_array **axes)
+int usmpy_mask_indices(usmpy_array *array, usm_kind kind, usmpy_array **axes)
 {
     int64_t steps[USM_MAX_NDIM];
     usm_layout_compact(array->ndim, usmpy_shape(array), 'C', steps);
-    usmpy_array *flat = usmpy_mask_offsets(state, array, steps, array->ndim == 1 ? kind : USM_DEVICE);
+    usmpy_array *flat = usmpy_mask_offsets(array, steps, array->ndim == 1 ? kind : USM_DEVICE);
     if (flat == NULL || array->ndim == 1) { /* row-major numbers are the indices of the only axis */
         axes[0] = flat;
         return flat == NULL ? -1 : 0;
     }
-    int made = 0;
-    for (; made < array->ndim; made++) {
-        axes[made] = unravel_axis(flat, steps[made], usmpy_shape(array)[made], kind);
-        if (axes[made] == NULL) {
-            break;
+    int status = 0;
+    for (int i = 0; status == 0 && i < array->ndim; i++) {
+        axes[i] = unravel_axis(flat, steps[i], usmpy_shape(array)[i], kind);
+        if (axes[i] == NULL) {
+            status = -1;
+            while (i > 0) {
+                Py_DECREF(axes[--i]);
+            }
         }
     }
     Py_DECREF(flat);
-    if (made == array->ndim) {
-        return 0;
-    }
-    while (made > 0) {
-        Py_DECREF(axes[--made]);
-    }
-    return -1;
+    return status;
 }
 
 PyObject *usmpy_nonzero(usmpy_state *state, PyObject *x, const char *function)
@@ -107,15 +105,11 @@ PyObject *usmpy_nonzero(usmpy_state *state, PyObject *x, const char *function)
     usmpy_deferred_poll();
     int made = usmpy_few_nonzero(array, axes);
     if (made == 0) {
-        made = usmpy_mask_indices(state, array, array->alloc->kind, axes) < 0 ? -1 : 1;
+        made = usmpy_mask_indices(array, array->alloc->kind, axes) < 0 ? -1 : 1;
     }
     PyObject *result = made < 0 ? NULL : PyTuple_New(array->ndim);
     for (int i = 0; made > 0 && i < array->ndim; i++) {
-        if (result == NULL) {
-            Py_DECREF(axes[i]);
-        } else {
-            PyTuple_SET_ITEM(result, i, (PyObject *)axes[i]);
-        }
+        usmpy_set_item(&result, i, (PyObject *)axes[i]);
     }
     return result;
 }

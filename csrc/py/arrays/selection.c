@@ -6,6 +6,7 @@
 #include "operands.h"
 #include "py/args.h"
 #include "py/errors.h"
+#include "py/exchange/dlpack.h"
 #include "py/functions/logic.h"
 
 #include "core/ops/rows.h"
@@ -40,11 +41,6 @@ static int parse(usmpy_array *array, PyObject *key, selection *s)
     return s->view == NULL ? -1 : 0;
 }
 
-static int64_t byte_step(usmpy_array *view, int axis)
-{
-    return usmpy_strides(view)[axis] * usm_dtype_table[view->dtype].itemsize;
-}
-
 static usm_view element_of(usmpy_array *array, int64_t i)
 {
     return (usm_view){array->alloc,       array->data + i * usm_dtype_table[array->dtype].itemsize,
@@ -53,8 +49,9 @@ static usm_view element_of(usmpy_array *array, int64_t i)
 }
 
 /* IndexError if anything was out of range. Waits. */
-static int check_range(usmpy_state *state, usmpy_array *bad, const selection *s)
+static int check_range(usmpy_array *bad, const selection *s)
 {
+    usmpy_state *state = bad->state;
     for (int i = 0; i < s->keys.n; i++) {
         usm_view element = element_of(bad, i);
         int64_t found = usmpy_read_count(state, bad->queue, &element);
@@ -79,7 +76,7 @@ static int check_range(usmpy_state *state, usmpy_array *bad, const selection *s)
 }
 
 /* Enqueues what fills the offsets from all index arrays. 0 or -1. */
-static int submit_locate(usmpy_state *state, const selection *s, usmpy_array *offsets, usmpy_array *bad)
+static int submit_locate(const selection *s, usmpy_array *offsets, usmpy_array *bad)
 {
     const usm_view out = usmpy_view(offsets);
     usm_queue *queue = usmpy_queue_of(s->view->queue);
@@ -88,28 +85,28 @@ static int submit_locate(usmpy_state *state, const selection *s, usmpy_array *of
     for (int i = 0; i < s->keys.n && status == USM_OK; i++) {
         const usm_view index = usmpy_view(s->keys.arrays[i]), one = element_of(bad, i);
         status = usm_locate_submit(queue, &out, &index, s->ndim, s->shape, &one,
-                                   usmpy_shape(s->view)[s->keys.axes[i]], byte_step(s->view, s->keys.axes[i]),
-                                   i == 0, &error);
+                                   usmpy_shape(s->view)[s->keys.axes[i]],
+                                   usmpy_byte_stride(s->view, s->keys.axes[i]), i == 0, &error);
     }
-    return usmpy_check(state, status, &error);
+    return usmpy_check(offsets->state, status, &error);
 }
 
 /* Offsets for integer arrays, which are checked first: a wait on the host. */
-static usmpy_array *locate(usmpy_state *state, const selection *s)
+static usmpy_array *locate(const selection *s)
 {
     const int64_t n = s->keys.n;
     int64_t size = 1, zero = 0;
     for (int i = 0; i < s->ndim; i++) {
         size *= s->shape[i];
     }
+    usmpy_state *state = s->view->state;
     PyObject *queue = s->view->queue;
     usmpy_array *offsets = NULL,
                 *bad = usmpy_array_empty(state, queue, USM_DEVICE, USM_INT64, 1, &n, 'C', false);
     if (bad != NULL && usmpy_array_fill(bad, &zero) == 0) {
         offsets = usmpy_array_empty(state, queue, USM_DEVICE, USM_INT64, 1, &size, 'C', false);
     }
-    if (offsets != NULL && size > 0 &&
-        (submit_locate(state, s, offsets, bad) < 0 || check_range(state, bad, s) < 0)) {
+    if (offsets != NULL && size > 0 && (submit_locate(s, offsets, bad) < 0 || check_range(bad, s) < 0)) {
         Py_CLEAR(offsets);
     }
     Py_XDECREF(bad);
@@ -117,20 +114,20 @@ static usmpy_array *locate(usmpy_state *state, const selection *s)
 }
 
 /* One mask: the number of its true elements is the number of rows. */
-static int resolve_mask(usmpy_state *state, selection *s)
+static int resolve_mask(selection *s)
 {
     usmpy_array *mask = s->keys.arrays[0];
     int64_t steps[USM_MAX_NDIM];
     for (int i = 0; i < mask->ndim; i++) {
-        steps[i] = byte_step(s->view, s->keys.axes[0] + i);
+        steps[i] = usmpy_byte_stride(s->view, s->keys.axes[0] + i);
     }
-    s->offsets = usmpy_mask_offsets(state, mask, steps, USM_DEVICE);
+    s->offsets = usmpy_mask_offsets(mask, steps, USM_DEVICE);
     s->ndim = 1;
     s->shape[0] = s->offsets == NULL ? 0 : s->offsets->size;
     return s->offsets == NULL ? -1 : 0;
 }
 
-static int resolve_integers(usmpy_state *state, selection *s)
+static int resolve_integers(selection *s)
 {
     usmpy_array *first = s->keys.arrays[0];
     s->ndim = 0;
@@ -143,19 +140,19 @@ static int resolve_integers(usmpy_state *state, selection *s)
                                 usm_layout_text(index->ndim, usmpy_shape(index), b, sizeof b));
         }
     }
-    s->offsets = locate(state, s);
+    s->offsets = locate(s);
     return s->offsets == NULL ? -1 : 0;
 }
 
 /* Adds to `keys` the indices of a mask's true elements, an array for each axis. 0 or -1. */
-static int add_indices(usmpy_state *state, usmpy_array *mask, int axis, usmpy_array_keys *keys)
+static int add_indices(usmpy_array *mask, int axis, usmpy_array_keys *keys)
 {
     if (mask->ndim == 0) {
         return usmpy_refuse(
             PyExc_IndexError,
             "the index has a mask of 0 dimensions beside other arrays; a bool alone is allowed");
     }
-    if (usmpy_mask_indices(state, mask, USM_DEVICE, keys->arrays + keys->n) < 0) {
+    if (usmpy_mask_indices(mask, USM_DEVICE, keys->arrays + keys->n) < 0) {
         return -1;
     }
     for (int i = 0; i < mask->ndim; i++) {
@@ -165,14 +162,14 @@ static int add_indices(usmpy_state *state, usmpy_array *mask, int axis, usmpy_ar
 }
 
 /* A mask beside other arrays is replaced by the indices of its true elements. */
-static int expand_masks(usmpy_state *state, selection *s)
+static int expand_masks(selection *s)
 {
     const usmpy_array_keys old = s->keys;
     int status = 0;
     s->keys.n = 0;
     for (int i = 0; i < old.n; i++) {
         if (status == 0 && old.arrays[i]->dtype == USM_BOOL) {
-            status = add_indices(state, old.arrays[i], old.axes[i], &s->keys);
+            status = add_indices(old.arrays[i], old.axes[i], &s->keys);
         } else if (status == 0) {
             s->keys.arrays[s->keys.n] = (usmpy_array *)Py_NewRef(old.arrays[i]);
             s->keys.axes[s->keys.n++] = old.axes[i];
@@ -182,12 +179,12 @@ static int expand_masks(usmpy_state *state, selection *s)
     return status;
 }
 
-static int resolve(usmpy_state *state, selection *s)
+static int resolve(selection *s)
 {
     if (s->keys.n == 1 && s->keys.arrays[0]->dtype == USM_BOOL) {
-        return resolve_mask(state, s);
+        return resolve_mask(s);
     }
-    return expand_masks(state, s) < 0 ? -1 : resolve_integers(state, s);
+    return expand_masks(s) < 0 ? -1 : resolve_integers(s);
 }
 
 /*
@@ -231,37 +228,32 @@ static int move_rows(const selection *s, const usm_rows *rows, usmpy_array *whol
 }
 
 /* x[integers], the commonest key: 1 with the result or an exception, 0 where the key is not of this form. */
-static int take_rows(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject **result)
+static int take_rows(usmpy_array *array, usmpy_array *index, PyObject **result)
 {
-    if (!usmpy_is_array(state, key) || array->ndim == 0) {
-        return 0;
-    }
-    usmpy_array *index = (usmpy_array *)key;
-    usm_dtype_kind kind = usm_dtype_table[index->dtype].kind;
-    if ((kind != USM_DTYPE_KIND_INT && kind != USM_DTYPE_KIND_UINT) ||
+    if (array->ndim == 0 || !usmpy_has_integers(index) ||
         usmpy_queue_of(index->queue) != usmpy_queue_of(array->queue)) {
         return 0;
     }
-    return usmpy_take_rows(state, array, index, result) < 0 || *result != NULL;
+    return usmpy_take_rows(array, index, result) < 0 || *result != NULL;
 }
 
-PyObject *usmpy_select(usmpy_state *state, usmpy_array *array, PyObject *key)
+PyObject *usmpy_select(usmpy_array *array, PyObject *key)
 {
     selection s;
     usm_rows rows;
     PyObject *taken = NULL;
     usmpy_array *result = NULL;
     int64_t shape[USM_MAX_NDIM];
-    if (usmpy_is_array(state, key)) {
+    if (usmpy_is_array(array->state, key)) {
         result = usmpy_few_select(array, (usmpy_array *)key);
         if (result != NULL || PyErr_Occurred()) {
             return (PyObject *)result;
         }
+        if (take_rows(array, (usmpy_array *)key, &taken)) {
+            return taken;
+        }
     }
-    if (take_rows(state, array, key, &taken)) {
-        return taken;
-    }
-    if (parse(array, key, &s) == 0 && resolve(state, &s) == 0) {
+    if (parse(array, key, &s) == 0 && resolve(&s) == 0) {
         int ndim = shape_result(&s, &rows, shape);
         result = ndim < 0 ? NULL : usmpy_array_beside(array, array->dtype, ndim, shape);
     }
@@ -323,8 +315,9 @@ static int assign_array(const selection *s, usmpy_array *value)
     return status;
 }
 
-int usmpy_assign(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject *value)
+int usmpy_assign(usmpy_array *array, PyObject *key, PyObject *value)
 {
+    usmpy_state *state = array->state;
     selection s;
     unsigned char element[USM_MAX_PATTERN];
     usmpy_array *source = NULL;
@@ -332,21 +325,23 @@ int usmpy_assign(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject
     if (few != 0) {
         return few < 0 ? -1 : 0;
     }
-    int status = parse(array, key, &s);
+    int status = parse(array, key, &s) < 0 ? -1 : usmpy_assigned_value(array, value, &source, element);
     if (status == 0) {
-        source = usmpy_assigned_value(state, array, value, element);
-        status = source == NULL && PyErr_Occurred() ? -1 : 0;
-    }
-    if (status == 0 && source == NULL) { /* a number */
         source = usmpy_array_empty(state, array->queue, USM_DEVICE, array->dtype, 0, NULL, 'C', false);
         status = source == NULL ? -1 : usmpy_array_fill(source, element);
+    } else if (status > 0 && (!usmpy_is_array(state, value) ||
+                              usmpy_queue_of(source->queue) != usmpy_queue_of(array->queue))) {
+        /* The owner of a foreign value may change it as soon as the assignment returns: it is copied now. */
+        Py_SETREF(source,
+                  usmpy_duplicate_from(state, value, source, array->queue, USM_DEVICE, source->dtype, 'C'));
+        status = source == NULL ? -1 : 0;
     }
-    if (status == 0) {
+    if (status >= 0) {
         bool one = source->ndim == 0 && s.keys.n == 1 && s.keys.arrays[0]->dtype == USM_BOOL;
         if (one && source->dtype == array->dtype && source->alloc != array->alloc) {
             status = assign_number(&s, source);
         } else {
-            status = resolve(state, &s) < 0 ? -1 : assign_array(&s, source);
+            status = resolve(&s) < 0 ? -1 : assign_array(&s, source);
         }
     }
     Py_XDECREF(source);

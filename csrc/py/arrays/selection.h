@@ -9,7 +9,7 @@
  * reference), in which USMArrays on the array's queue replace lists, truth values and arrays of the host; 0:
  * it is a basic key; -1 with an exception.
  */
-int usmpy_key_with_arrays(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject **own);
+int usmpy_key_with_arrays(usmpy_array *array, PyObject *key, PyObject **own);
 /*
  * One array of indices from a USMArray, an array of another library (the host's is copied to the queue), a
  * sequence or a bool. New reference; NULL without an exception for anything else.
@@ -31,21 +31,20 @@ typedef struct usmpy_array_keys {
 usmpy_array *usmpy_array_key_view(usmpy_array *array, PyObject *key, usmpy_array_keys *keys);
 
 /* x[key], in new memory. NULL with an exception. */
-PyObject *usmpy_select(usmpy_state *state, usmpy_array *array, PyObject *key);
+PyObject *usmpy_select(usmpy_array *array, PyObject *key);
 /* x[key] = value. 0; or -1 with an exception, and x as it was. */
-int usmpy_assign(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject *value);
+int usmpy_assign(usmpy_array *array, PyObject *key, PyObject *value);
 
 /*
  * take.c: *result = x[indices] along the first axis. NULL where this function does not apply: the host cannot
  * read the indices, or one of them is out of range. May wait for the indices. 0, or -1 with an exception.
  */
-int usmpy_take_rows(usmpy_state *state, usmpy_array *x, usmpy_array *indices, PyObject **result);
+int usmpy_take_rows(usmpy_array *x, usmpy_array *indices, PyObject **result);
 
 /*
- * A right-hand side as something to put into an array: a USMArray on dst's queue (new reference), which is a
- * copy of one from elsewhere; or NULL with *element set to a number, as one element of dst's type. NULL and
- * PyErr_Occurred() on errors.
+ * A right-hand side: 1 with *src an array that casts to dst's type (new reference), 0 with *element set to a
+ * number, as one element of dst's type; -1 with an exception.
  */
-usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject *value, void *element);
+int usmpy_assigned_value(usmpy_array *dst, PyObject *value, usmpy_array **src, void *element);
 
 #endif

@@ -9,7 +9,7 @@
 #include "core/ops/few.h"
 
 /* a[i:j] of one dimension. */
-static usmpy_array *slice_vector(usmpy_state *state, usmpy_array *base, PyObject *key)
+static usmpy_array *slice_vector(usmpy_array *base, PyObject *key)
 {
     Py_ssize_t start, stop, step;
     if (PySlice_Unpack(key, &start, &stop, &step) < 0) {
@@ -17,7 +17,7 @@ static usmpy_array *slice_vector(usmpy_state *state, usmpy_array *base, PyObject
     }
     int64_t stride = usmpy_strides(base)[0];
     Py_ssize_t length = PySlice_AdjustIndices((Py_ssize_t)usmpy_shape(base)[0], &start, &stop, step);
-    usmpy_array *array = usmpy_array_new(state, 1);
+    usmpy_array *array = usmpy_array_new(base->state, 1);
     if (array == NULL) {
         return NULL;
     }
@@ -38,12 +38,11 @@ static usmpy_array *slice_vector(usmpy_state *state, usmpy_array *base, PyObject
 PyObject *usmpy_array_subscript(PyObject *self, PyObject *key)
 {
     usmpy_array *array = (usmpy_array *)self;
-    usmpy_state *state = ((usmpy_array *)self)->state;
     if (array->ndim == 1 && PySlice_Check(key) && !usm_dtype_is_packed(array->dtype)) {
-        return (PyObject *)slice_vector(state, array, key);
+        return (PyObject *)slice_vector(array, key);
     }
     PyObject *own;
-    int arrays = usmpy_key_with_arrays(state, array, key, &own);
+    int arrays = usmpy_key_with_arrays(array, key, &own);
     if (arrays == 0) {
         return (PyObject *)usmpy_array_key_view(array, key, NULL);
     }
@@ -51,7 +50,7 @@ PyObject *usmpy_array_subscript(PyObject *self, PyObject *key)
         return NULL;
     }
     usmpy_deferred_poll();
-    PyObject *result = usmpy_select(state, array, own);
+    PyObject *result = usmpy_select(array, own);
     Py_DECREF(own);
     return result;
 }
@@ -68,18 +67,15 @@ Py_ssize_t usmpy_array_length(PyObject *self)
 /* Views of the first axis, one after the other. */
 PyObject *usmpy_array_iter(PyObject *self)
 {
-    if (((usmpy_array *)self)->ndim == 0) {
-        PyErr_SetString(PyExc_TypeError, "iteration over an array with 0 dimensions");
-        return NULL;
-    }
-    return PySeqIter_New(self);
+    return ((usmpy_array *)self)->ndim == 0
+               ? PyErr_Format(PyExc_TypeError, "iteration over an array with 0 dimensions")
+               : PySeqIter_New(self);
 }
 
 PyObject *usmpy_array_item(PyObject *self, Py_ssize_t index)
 {
     if (((usmpy_array *)self)->ndim == 0) {
-        PyErr_SetString(PyExc_TypeError, "iteration over an array with 0 dimensions");
-        return NULL;
+        return PyErr_Format(PyExc_TypeError, "iteration over an array with 0 dimensions");
     }
     PyObject *key = PyLong_FromSsize_t(index);
     PyObject *item = key == NULL ? NULL : usmpy_array_subscript(self, key);
@@ -88,18 +84,16 @@ PyObject *usmpy_array_item(PyObject *self, Py_ssize_t index)
 }
 
 /* The value as an array whose elements may be put into dst: new reference, or NULL with an exception. */
-static usmpy_array *value_array(usmpy_state *state, usmpy_array *dst, PyObject *value)
+static usmpy_array *value_array(usmpy_array *dst, PyObject *value)
 {
+    usmpy_state *state = dst->state;
     PyObject *array = usmpy_is_array(state, value) ? Py_NewRef(value) : usmpy_import_any(state, value);
-    if (array == NULL &&
-        !PyErr_Occurred()) { /* Python numbers in lists are converted to dst's type, as a number alone is */
+    if (array == NULL && !PyErr_Occurred()) {
+        /* Python numbers in lists are converted to dst's type, as a number alone is. */
         array = usmpy_array_from_python(state, value, dst->dtype, dst->queue, dst->alloc->kind);
     }
-    if (array == NULL) {
-        return NULL;
-    }
     usmpy_array *src = (usmpy_array *)array;
-    if (!usm_dtype_can_cast(src->dtype, dst->dtype, USM_CAST_SAME_KIND)) {
+    if (src != NULL && !usm_dtype_can_cast(src->dtype, dst->dtype, USM_CAST_SAME_KIND)) {
         PyErr_Format(
             PyExc_TypeError,
             "x[...] = value: value has dtype %s, which casting='same_kind' does not cast to %s; cast it with "
@@ -110,24 +104,21 @@ static usmpy_array *value_array(usmpy_state *state, usmpy_array *dst, PyObject *
     return src;
 }
 
-usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject *value, void *element)
+int usmpy_assigned_value(usmpy_array *dst, PyObject *value, usmpy_array **src, void *element)
 {
-    PyObject *scalar = NULL;
-    if (usmpy_is_array(state, value) || dst->dtype >= USM_COMPUTED_DTYPES ||
-        usmpy_host_scalar(state, value, &scalar) == 0) {
-        usmpy_array *src = value_array(state, dst, value);
-        bool foreign = !usmpy_is_array(state, value);
-        /* The owner of a foreign value may change it as soon as the assignment returns: it is copied now. */
-        if (src != NULL && (foreign || usmpy_queue_of(src->queue) != usmpy_queue_of(dst->queue))) {
-            Py_SETREF(src, usmpy_duplicate_from(state, value, src, dst->queue, USM_DEVICE, src->dtype, 'C'));
-        }
-        return src;
+    usmpy_state *state = dst->state;
+    PyObject *scalar;
+    bool is_array = usmpy_is_array(state, value) || dst->dtype >= USM_COMPUTED_DTYPES;
+    int found = is_array ? 0 : usmpy_host_scalar(state, value, &scalar);
+    if (found == 0) {
+        *src = value_array(dst, value);
+        return *src == NULL ? -1 : 1;
     }
-    if (scalar != NULL) {
-        (void)usmpy_scalar_to_element(state, scalar, dst->dtype, element);
+    if (found > 0) {
+        found = usmpy_scalar_to_element(state, scalar, dst->dtype, element);
         Py_DECREF(scalar);
     }
-    return NULL;
+    return found;
 }
 
 static bool is_int(PyObject *key)
@@ -152,7 +143,7 @@ static bool names_one(usmpy_array *array, PyObject *key)
  * x[i, j] = number on an idle queue of the host, by the calling thread. 1 when it is done, 0 where this
  * function does not apply, or -1.
  */
-static int put_one(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject *value)
+static int put_one(usmpy_array *array, PyObject *key, PyObject *value)
 {
     unsigned char element[USM_MAX_PATTERN];
     usm_queue *queue = usmpy_queue_of(array->queue);
@@ -161,7 +152,7 @@ static int put_one(usmpy_state *state, usmpy_array *array, PyObject *key, PyObje
         return 0;
     }
     usmpy_array *one = usmpy_array_key_view(array, key, NULL);
-    int status = one == NULL ? -1 : usmpy_scalar_to_element(state, value, array->dtype, element);
+    int status = one == NULL ? -1 : usmpy_scalar_to_element(array->state, value, array->dtype, element);
     if (status == 0) {
         const usm_view view = usmpy_view(one);
         status = usm_few_put(queue, &view, element);
@@ -173,7 +164,6 @@ static int put_one(usmpy_state *state, usmpy_array *array, PyObject *key, PyObje
 int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
 {
     usmpy_array *array = (usmpy_array *)self;
-    usmpy_state *state = ((usmpy_array *)self)->state;
     if (value == NULL) {
         return usmpy_refuse(PyExc_TypeError, "elements of an array cannot be deleted");
     }
@@ -181,14 +171,14 @@ int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     if (usmpy_check_writable(array) < 0) {
         return -1;
     }
-    int one = put_one(state, array, key, value);
+    int one = put_one(array, key, value);
     if (one != 0) {
         return one < 0 ? -1 : 0;
     }
     PyObject *own;
-    int arrays = usmpy_key_with_arrays(state, array, key, &own);
+    int arrays = usmpy_key_with_arrays(array, key, &own);
     if (arrays != 0) {
-        int status = arrays < 0 ? -1 : usmpy_assign(state, array, own, value);
+        int status = arrays < 0 ? -1 : usmpy_assign(array, own, value);
         Py_XDECREF(own);
         return status;
     }
@@ -196,21 +186,14 @@ int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     if (dst == NULL) {
         return -1;
     }
-    int status = -1;
-    PyObject *scalar = NULL;
-    if (usmpy_is_array(state, value) || dst->dtype >= USM_COMPUTED_DTYPES ||
-        usmpy_host_scalar(state, value, &scalar) == 0) {
-        usmpy_array *src = value_array(state, dst, value);
-        if (src != NULL) {
-            status = usmpy_copy_from(state, value, dst, src, "the value");
-            Py_DECREF(src);
-        }
-    } else if (scalar != NULL) {
-        unsigned char element[USM_MAX_PATTERN];
-        if (usmpy_scalar_to_element(state, scalar, dst->dtype, element) == 0) {
-            status = usmpy_array_fill(dst, element);
-        }
-        Py_DECREF(scalar);
+    unsigned char element[USM_MAX_PATTERN];
+    usmpy_array *src;
+    int status = usmpy_assigned_value(dst, value, &src, element);
+    if (status == 0) {
+        status = usmpy_array_fill(dst, element);
+    } else if (status > 0) {
+        status = usmpy_copy_from(array->state, value, dst, src, "the value");
+        Py_DECREF(src);
     }
     Py_DECREF(dst);
     return status;

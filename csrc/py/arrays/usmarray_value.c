@@ -324,15 +324,15 @@ PyObject *usmpy_array_float(PyObject *self)
 
 PyObject *usmpy_array_index(PyObject *self)
 {
-    usm_dtype_kind kind = usm_dtype_table[((usmpy_array *)self)->dtype].kind;
-    if (kind != USM_DTYPE_KIND_INT && kind != USM_DTYPE_KIND_UINT) {
+    usmpy_array *array = (usmpy_array *)self;
+    if (!usmpy_has_integers(array)) {
         return PyErr_Format(PyExc_TypeError, "only an integer array can be an index; this one has dtype %s",
-                            usm_dtype_table[((usmpy_array *)self)->dtype].name);
+                            usm_dtype_table[array->dtype].name);
     }
     /* TypeError, for one element in one dimension too: bytes(x) and the like then use the buffer protocol. */
-    if (((usmpy_array *)self)->ndim != 0) {
+    if (array->ndim != 0) {
         return PyErr_Format(PyExc_TypeError, "only an array of 0 dimensions can be an index; this one has %d",
-                            ((usmpy_array *)self)->ndim);
+                            array->ndim);
     }
     return only_element(self, "an index");
 }

@@ -31,9 +31,7 @@ int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *funct
 /* The address of the array's element `index` along an axis; of an array without elements NULL. */
 static inline char *usmpy_address(usmpy_array *array, int axis, int64_t index)
 {
-    return array->size == 0
-               ? NULL
-               : array->data + index * usmpy_strides(array)[axis] * usm_dtype_table[array->dtype].itemsize;
+    return array->size == 0 ? NULL : array->data + index * usmpy_byte_stride(array, axis);
 }
 
 /*

@@ -168,8 +168,7 @@ static usmpy_array *parse_counts(usmpy_state *state, PyObject *repeats, usmpy_ar
         return NULL;
     }
     usmpy_array *array = (usmpy_array *)counts;
-    usm_dtype_kind kind = usm_dtype_table[array->dtype].kind;
-    if (kind != USM_DTYPE_KIND_INT && kind != USM_DTYPE_KIND_UINT) {
+    if (!usmpy_has_integers(array)) {
         PyErr_Format(PyExc_TypeError, "repeat(): repeats has dtype %s; an integer type is allowed",
                      usm_dtype_table[array->dtype].name);
         Py_CLEAR(counts);

@@ -49,14 +49,13 @@ static int parse_taken(PyObject *indices, taken *t)
         }
         return -1;
     }
-    const usm_dtype_info *info = &usm_dtype_table[t->indices->dtype];
     t->kind = t->x->alloc->kind;
     if (usmpy_is_array(state, indices) && t->indices->alloc->kind > t->kind) { /* other indices are copies */
         t->kind = t->indices->alloc->kind;
     }
-    if (info->kind != USM_DTYPE_KIND_INT && info->kind != USM_DTYPE_KIND_UINT) {
+    if (!usmpy_has_integers(t->indices)) {
         PyErr_Format(PyExc_TypeError, "%s(): indices has dtype %s; an integer type is allowed", t->function,
-                     info->name);
+                     usm_dtype_table[t->indices->dtype].name);
     } else if (usmpy_queue_of(t->x->queue) != usmpy_queue_of(t->indices->queue)) {
         PyObject *const both[] = {(PyObject *)t->x, (PyObject *)t->indices};
         usmpy_raise_placement(state, t->function, both, names, 2);
@@ -129,7 +128,7 @@ static int make_usable(taken *t)
     return t->indices == NULL ? -1 : 0;
 }
 
-int usmpy_take_rows(usmpy_state *state, usmpy_array *x, usmpy_array *indices, PyObject **result)
+int usmpy_take_rows(usmpy_array *x, usmpy_array *indices, PyObject **result)
 {
     static const usmpy_destination anywhere = {.order = 'C'};
     *result = NULL;
@@ -137,7 +136,7 @@ int usmpy_take_rows(usmpy_state *state, usmpy_array *x, usmpy_array *indices, Py
         x->ndim - 1 + indices->ndim > USM_MAX_NDIM) {
         return 0;
     }
-    if (usmpy_wait_alloc(state, indices->alloc, USM_READ, INT64_MAX) < 0) {
+    if (usmpy_wait_alloc(x->state, indices->alloc, USM_READ, INT64_MAX) < 0) {
         return -1;
     }
     const usm_view view = usmpy_view(indices);
