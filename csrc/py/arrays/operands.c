@@ -135,16 +135,14 @@ static int take_arrays(usmpy_state *state, PyObject *const *arguments, int n_fre
 static PyObject *take_number(usmpy_state *state, const char *name, PyObject *argument, bool free,
                              const usmpy_operands *out, usm_dtype *dtype)
 {
-    PyObject *number = NULL;
+    PyObject *number;
     int found = free ? 0 : usmpy_host_value(state, argument, &number, dtype);
     if (found == 0) {
-        usmpy_refuse_operand(out->function, name, argument,
-                             free ? "a USMArray is" : "a USMArray or a number is");
+        return usmpy_refuse_operand(out->function, name, argument,
+                                    free ? "a USMArray is" : "a USMArray or a number is");
     }
     if (found < 0) {
         usmpy_name_argument(name);
-    }
-    if (found <= 0) {
         return NULL;
     }
     if (out->queue == NULL) {
@@ -229,9 +227,8 @@ static int broadcast(usmpy_operands *out)
     return 0;
 }
 
-/* `apart`: arrays alone, of shapes that have their own rules. */
-static int take(usmpy_state *state, const char *function, PyObject *const *arguments, int n, int n_free,
-                int n_uncast, bool apart, usmpy_operands *out)
+int usmpy_operands_take(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
+                        int n_free, usmpy_taking how, usmpy_operands *out)
 {
     PyObject *numbers[USMPY_OPERANDS] = {NULL};
     usm_dtype dtypes[USMPY_OPERANDS];
@@ -245,16 +242,17 @@ static int take(usmpy_state *state, const char *function, PyObject *const *argum
     int status = take_arrays(state, arguments, n_free, out);
     for (int i = 0; i < n && status == 0; i++) {
         if (out->arrays[i] == NULL) {
-            numbers[i] =
-                take_number(state, names_of(n)[i], arguments[i], apart || i < n_free, out, &dtypes[i]);
+            bool no_number = how == USMPY_TAKE_ARRAYS || i < n_free;
+            numbers[i] = take_number(state, names_of(n)[i], arguments[i], no_number, out, &dtypes[i]);
             status = numbers[i] == NULL ? -1 : 0;
         }
     }
     if (status == 0) {
         promote_numbers(numbers, dtypes, out);
+        status = convert(state, numbers, how == USMPY_TAKE_CAST ? n_free : n, out);
     }
-    if (status == 0 && (convert(state, numbers, n_uncast, out) < 0 || (!apart && broadcast(out) < 0))) {
-        status = -1;
+    if (status == 0 && how != USMPY_TAKE_ARRAYS) {
+        status = broadcast(out);
     }
     for (int i = 0; i < n; i++) {
         Py_XDECREF(numbers[i]);
@@ -263,24 +261,6 @@ static int take(usmpy_state *state, const char *function, PyObject *const *argum
         usmpy_operands_drop(out);
     }
     return status;
-}
-
-int usmpy_operands_take(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
-                        int n_free, usmpy_operands *out)
-{
-    return take(state, function, arguments, n, n_free, n_free, false, out);
-}
-
-int usmpy_operands_take_uncast(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
-                               usmpy_operands *out)
-{
-    return take(state, function, arguments, n, 0, n, false, out);
-}
-
-int usmpy_operands_take_arrays(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
-                               usmpy_operands *out)
-{
-    return take(state, function, arguments, n, 0, n, true, out);
 }
 
 int usmpy_destination_parse(usmpy_state *state, PyObject *out, PyObject *order, const char *function,
@@ -423,7 +403,8 @@ PyObject *usmpy_elementwise_call(usmpy_state *state, const char *function, PyObj
 {
     usmpy_operands operands;
     usmpy_deferred_poll();
-    if (usmpy_operands_take(state, function, arguments, row->n, row->n_free, &operands) < 0) {
+    if (usmpy_operands_take(state, function, arguments, row->n, row->n_free, USMPY_TAKE_CAST, &operands) <
+        0) {
         return NULL;
     }
     if (row->ordered && operands.dtype != USM_NO_DTYPE &&

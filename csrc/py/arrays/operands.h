@@ -23,6 +23,13 @@ typedef struct usmpy_operands {
     int64_t shape[USM_MAX_NDIM]; /* that all broadcast to */
 } usmpy_operands;
 
+typedef enum usmpy_taking {
+    USMPY_TAKE_CAST,
+    USMPY_TAKE_UNCAST, /* arrays keep their types: the computation converts them. `dtype` is the common one */
+    USMPY_TAKE_ARRAYS, /* the same, of arrays alone, whose shapes are not compared: the function has own rules
+                        */
+} usmpy_taking;
+
 /*
  * Arguments are arrays of one queue and Python numbers (or 0-dimensional host values), at least one array;
  * the first n_free must be arrays and keep their own types. Types are promoted (usm_promotion_add), and
@@ -31,13 +38,7 @@ typedef struct usmpy_operands {
  * and nothing to drop.
  */
 int usmpy_operands_take(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
-                        int n_free, usmpy_operands *out);
-/* The same, but arrays keep their types: the computation converts them. `dtype` is the common one. */
-int usmpy_operands_take_uncast(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
-                               usmpy_operands *out);
-/* The same, of arrays alone. Their shapes are not compared: the function has rules of its own. */
-int usmpy_operands_take_arrays(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
-                               usmpy_operands *out);
+                        int n_free, usmpy_taking how, usmpy_operands *out);
 void usmpy_operands_drop(usmpy_operands *operands);
 
 /* Where a result goes: out= and order= of a function, or the array of an operator in place. */

@@ -49,7 +49,8 @@ static PyObject *compare_beyond(usmpy_state *state, usm_relation relation, PyObj
     PyErr_Clear();
     bool above = PyLong_AsLongLongAndOverflow(number, &overflow) > 0 || overflow > 0;
     const unsigned char truth = usm_relation_holds(relation, above == first);
-    if (usmpy_operands_take(state, functions[relation], &arguments[!first], 1, 0, &alone) < 0) {
+    if (usmpy_operands_take(state, functions[relation], &arguments[!first], 1, 0, USMPY_TAKE_CAST, &alone) <
+        0) {
         return NULL;
     }
     alone.owner = first ? "x1" : "x2";

@@ -233,7 +233,7 @@ static int take(usmpy_state *state, const char *function, PyObject *const *argum
                 PyObject *option, product *p)
 {
     usmpy_deferred_poll();
-    if (usmpy_operands_take_arrays(state, function, arguments, 2, &p->operands) < 0) {
+    if (usmpy_operands_take(state, function, arguments, 2, 0, USMPY_TAKE_ARRAYS, &p->operands) < 0) {
         return -1;
     }
     usm_dtype dtype = p->operands.dtype;

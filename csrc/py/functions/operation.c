@@ -49,8 +49,8 @@ static PyObject *operate(usmpy_state *state, int operation, PyObject *const *arg
 {
     usmpy_operands operands;
     usmpy_deferred_poll();
-    if (usmpy_operands_take_uncast(state, usm_operation_name(operation), arguments,
-                                   usm_operation_inputs(operation), &operands) < 0) {
+    if (usmpy_operands_take(state, usm_operation_name(operation), arguments, usm_operation_inputs(operation),
+                            0, USMPY_TAKE_UNCAST, &operands) < 0) {
         return NULL;
     }
     const usm_operation_types types = usm_operation_types_of(operation, operands.dtype, operands.wide);
@@ -177,7 +177,7 @@ static PyObject *explain(usmpy_state *state, const char *name, PyObject *const *
         return PyErr_Format(PyExc_TypeError, "explain_operation(): %s takes %d array%s", name, n,
                             usmpy_plural(n));
     }
-    if (usmpy_operands_take_uncast(state, name, arguments, n, &operands) < 0) {
+    if (usmpy_operands_take(state, name, arguments, n, 0, USMPY_TAKE_UNCAST, &operands) < 0) {
         return NULL;
     }
     if (operation < 0) {
