@@ -172,19 +172,43 @@ static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
  * arguments[i] is borrowed, or NULL where it was left out. USMPY_FUNCTION_OF is for a member of a family,
  * which shares one implementation: family(state, "name", arguments, what). USMPY_ROW(name) is the row of a
  * PyMethodDef table.
+ *
+ * USMPY_MEMBER(Class_name, function) and USMPY_CLASS_MEMBER do so for a method and a method of the class,
+ * which are function(state, self, arguments) with the class as the latter's self; USMPY_MEMBER_ROW(Class,
+ * name) is the method's row. USMPY_NEW(Class, function) defines the tp_new enter_Class.
  */
-#define USMPY_ENTRY(name, call)                                                                   \
-    static PyObject *enter_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs,      \
+#define USMPY_ENTER(name, state_of, call)                                                         \
+    static PyObject *enter_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs,        \
                                   PyObject *kwnames)                                              \
     {                                                                                             \
         static const usmpy_signature signature = USMPY_SIGNATURE_##name;                          \
-        usmpy_state *state = usmpy_state_of_module(module);                                       \
+        usmpy_state *state = state_of(self);                                                      \
         PyObject *arguments[USMPY_MAX_PARAMETERS];                                                \
         usmpy_deferred_poll();                                                                    \
         return usmpy_parse(state, &signature, args, nargs, kwnames, arguments) < 0 ? NULL : call; \
     }
+#define USMPY_ENTRY(name, call) USMPY_ENTER(name, usmpy_state_of_module, call)
+#define USMPY_MEMBER(name, function) USMPY_ENTER(name, usmpy_state_of, function(state, self, arguments))
+#define USMPY_CLASS_MEMBER(name, function) \
+    USMPY_ENTER(name, usmpy_state_of_class, function(state, self, arguments))
+#define USMPY_NEW(name, function)                                                       \
+    static PyObject *enter_##name(PyTypeObject *type, PyObject *args, PyObject *kwargs) \
+    {                                                                                   \
+        static const usmpy_signature signature = USMPY_SIGNATURE_##name;                \
+        usmpy_state *state = usmpy_state_of_type(type);                                 \
+        PyObject *arguments[USMPY_MAX_PARAMETERS];                                      \
+        return usmpy_parse_tuple(state, &signature, args, kwargs, arguments) < 0        \
+                   ? NULL                                                               \
+                   : function(state, type, arguments);                                  \
+    }
 #define USMPY_FUNCTION(name) USMPY_ENTRY(name, name(state, arguments))
 #define USMPY_FUNCTION_OF(name, family, what) USMPY_ENTRY(name, family(state, #name, arguments, what))
 #define USMPY_ROW(name) USMPY_METHOD(#name, enter_##name, USMPY_DOC_##name)
+#define USMPY_MEMBER_ROW(class, name) USMPY_METHOD(#name, enter_##class##_##name, USMPY_DOC_##class##_##name)
+#define USMPY_CLASS_MEMBER_ROW(class, name) \
+    USMPY_CLASS_METHOD(#name, enter_##class##_##name, USMPY_DOC_##class##_##name)
+
+/* What a method does, for those that are defined beside their class. */
+typedef PyObject *usmpy_member(usmpy_state *state, PyObject *self, PyObject *const *arguments);
 
 #endif

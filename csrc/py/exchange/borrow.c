@@ -181,14 +181,8 @@ static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t n
     Py_RETURN_FALSE;
 }
 
-static PyObject *borrow_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *borrow_new(usmpy_state *state, PyTypeObject *type, PyObject *const *out)
 {
-    static const usmpy_signature signature = {"borrow", 2, 2, 0, 1, {USMPY_x, USMPY_queue}};
-    usmpy_state *state = usmpy_state_of_type(type);
-    PyObject *out[2];
-    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
-        return NULL;
-    }
     if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->queue_type)) {
         return usmpy_wrong_type("borrow(): queue", out[1], "a Queue or None is allowed");
     }
@@ -199,6 +193,8 @@ static PyObject *borrow_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     }
     return (PyObject *)self;
 }
+
+USMPY_NEW(borrow, borrow_new)
 
 static int borrow_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -232,7 +228,7 @@ static PyMethodDef borrow_methods[] = {
 
 static PyType_Slot borrow_slots[] = {
     {Py_tp_doc, USMPY_DOC_borrow},
-    {Py_tp_new, borrow_new},
+    {Py_tp_new, enter_borrow},
     {Py_tp_dealloc, borrow_dealloc},
     {Py_tp_traverse, borrow_traverse},
     {Py_tp_clear, borrow_clear},

@@ -105,21 +105,13 @@ static int parse_sycl(usmpy_state *state, PyObject *object, request *request)
 }
 
 /* 0, or -1 with an exception; then *request owns nothing. */
-static int parse(usmpy_state *state, usm_native what, PyObject *const *args, Py_ssize_t nargs,
-                 PyObject *kwnames, request *request)
+static int parse(usmpy_state *state, usm_native what, PyObject *const *out, request *request)
 {
     bool has_owner = what != USM_NATIVE_DEVICE;
-    const usmpy_signature signature = {
-        "from_native", has_owner ? 3 : 2, 2, 0, 2, {USMPY_backend, USMPY_handle, USMPY_owner}};
-    PyObject *out[3] = {NULL, NULL, NULL};
     usm_device *device;
-    *request = (struct request){.what = what};
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return -1;
-    }
-    usmpy_deferred_poll();
-    request->backend = parse_backend(state, out[0]);
-    if (request->backend == NULL || (usmpy_given(out[2]) && usmpy_keep_object(&request->keeps, out[2]) < 0)) {
+    *request = (struct request){.what = what, .backend = parse_backend(state, out[0])};
+    if (request->backend == NULL ||
+        (has_owner && usmpy_given(out[2]) && usmpy_keep_object(&request->keeps, out[2]) < 0)) {
         return -1;
     }
     /* CUDA numbers its devices from 0. All other handles are addresses. */
@@ -133,13 +125,12 @@ static int parse(usmpy_state *state, usm_native what, PyObject *const *args, Py_
     return status;
 }
 
-PyObject *usmpy_device_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_device_from_native(usmpy_state *state, PyObject *Py_UNUSED(type), PyObject *const *arguments)
 {
-    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
     request request;
     usm_device *device;
     usm_error error;
-    if (parse(state, USM_NATIVE_DEVICE, args, nargs, kwnames, &request) < 0) {
+    if (parse(state, USM_NATIVE_DEVICE, arguments, &request) < 0) {
         return NULL;
     }
     usm_status status = usm_device_adopt(request.backend, request.handle, &device, &error);
@@ -161,12 +152,10 @@ usm_context *usmpy_adopt_context(usmpy_state *state, const usm_backend *backend,
     return status == USM_OK ? context : usmpy_raise(state, status, &error);
 }
 
-PyObject *usmpy_context_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames)
+PyObject *usmpy_context_from_native(usmpy_state *state, PyObject *Py_UNUSED(type), PyObject *const *arguments)
 {
-    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
     request request;
-    if (parse(state, USM_NATIVE_CONTEXT, args, nargs, kwnames, &request) < 0) {
+    if (parse(state, USM_NATIVE_CONTEXT, arguments, &request) < 0) {
         return NULL;
     }
     usm_context *context = usmpy_adopt_context(state, request.backend, request.handle, request.keeps);
@@ -179,14 +168,13 @@ PyObject *usmpy_context_from_native(PyObject *type, PyObject *const *args, Py_ss
     return self;
 }
 
-PyObject *usmpy_queue_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_queue_from_native(usmpy_state *state, PyObject *Py_UNUSED(type), PyObject *const *arguments)
 {
-    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
     request request;
     usm_queue *queue;
     usm_error error;
     usm_status status;
-    if (parse(state, USM_NATIVE_QUEUE, args, nargs, kwnames, &request) < 0) {
+    if (parse(state, USM_NATIVE_QUEUE, arguments, &request) < 0) {
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS

@@ -2,13 +2,10 @@
 #ifndef USMPY_NATIVE_H
 #define USMPY_NATIVE_H
 
+#include "py/args.h"
 #include "py/arrays/array.h"
 
-PyObject *usmpy_device_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
-                                   PyObject *kwnames);
-PyObject *usmpy_context_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames);
-PyObject *usmpy_queue_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+usmpy_member usmpy_device_from_native, usmpy_context_from_native, usmpy_queue_from_native;
 PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
                                    PyObject *kwnames);
 

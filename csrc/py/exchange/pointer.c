@@ -1,4 +1,5 @@
 /* Arrays over memory that another library allocated from the same driver, given by its address. */
+#include "docstrings.h"
 #include "native.h"
 #include "stream.h"
 
@@ -252,14 +253,8 @@ void usmpy_array_prefer_queue(usmpy_array *array, PyObject *queue_object)
 
 PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {"from_pointer",
-                                              8,
-                                              3,
-                                              0,
-                                              2 | USMPY_AND(4),
-                                              {USMPY_address, USMPY_shape, USMPY_dtype, USMPY_strides,
-                                               USMPY_queue, USMPY_usm_type, USMPY_owner, USMPY_readonly}};
-    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
+    static const usmpy_signature signature = USMPY_SIGNATURE_USMArray_from_pointer;
+    usmpy_state *state = usmpy_state_of_class(type);
     PyObject *out[8];
     usmpy_claim claim;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {

@@ -274,16 +274,10 @@ int usmpy_submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind ki
     return usmpy_check(state, usm_queue_submit(queue, &submission, event, &error), &error);
 }
 
-PyObject *usmpy_queue_from_stream(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_queue_from_stream(usmpy_state *state, PyObject *Py_UNUSED(type), PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"from_stream", 1, 1, 0, 1, {USMPY_stream}};
-    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
-    PyObject *object;
+    PyObject *object = arguments[0];
     usmpy_stream stream;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &object) < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
     int found = usmpy_stream_parse(state, object, &stream);
     if (found < 0) {
         return NULL;

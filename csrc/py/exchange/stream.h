@@ -2,6 +2,7 @@
 #ifndef USMPY_STREAM_H
 #define USMPY_STREAM_H
 
+#include "py/args.h"
 #include "py/arrays/array.h"
 
 #include "core/device/registry.h"
@@ -79,7 +80,7 @@ const usm_backend *usmpy_backend_for(usmpy_state *state, usm_interface interface
 PyObject *usmpy_attribute(usmpy_state *state, PyObject *object, usmpy_name name);
 
 /* Methods of Queue. */
-PyObject *usmpy_queue_from_stream(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+usmpy_member usmpy_queue_from_stream;
 PyObject *usmpy_queue_cuda_stream(PyObject *self, PyObject *unused);
 
 #endif

@@ -53,14 +53,9 @@ static PyObject *context_from_devices(usmpy_state *state, PyObject *items)
     return self;
 }
 
-static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *context_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"Context", 1, 1, 0, 1, {USMPY_devices}};
-    usmpy_state *state = usmpy_state_of_type(type);
-    PyObject *devices;
-    if (usmpy_parse_tuple(state, &signature, args, kwargs, &devices) < 0) {
-        return NULL;
-    }
+    PyObject *devices = arguments[0];
     PyObject *items = Py_IS_TYPE(devices, state->device_type)
                           ? PyTuple_Pack(1, devices)
                           : usmpy_items_of(devices, "devices", "a Device or a sequence of Devices is allowed",
@@ -112,6 +107,9 @@ static PyObject *context_repr(PyObject *self)
                                 context->is_default ? ", default" : "");
 }
 
+USMPY_NEW(Context, context_new)
+USMPY_CLASS_MEMBER(Context_from_native, usmpy_context_from_native)
+
 static PyGetSetDef context_getset[] = {
     {"devices", context_get_devices, NULL, USMPY_DOC_Context_devices, NULL},
     {"backend", context_get_backend, NULL, USMPY_DOC_Context_backend, NULL},
@@ -121,13 +119,13 @@ static PyGetSetDef context_getset[] = {
 };
 
 static PyMethodDef context_methods[] = {
-    USMPY_CLASS_METHOD("from_native", usmpy_context_from_native, USMPY_DOC_Context_from_native),
+    USMPY_CLASS_MEMBER_ROW(Context, from_native),
     {0},
 };
 
 static PyType_Slot context_slots[] = {
     {Py_tp_doc, USMPY_DOC_Context},
-    {Py_tp_new, context_new},
+    {Py_tp_new, enter_Context},
     {Py_tp_dealloc, context_dealloc},
     {Py_tp_repr, context_repr},
     {Py_tp_hash, context_hash},

@@ -61,14 +61,9 @@ static PyObject *device_repr(PyObject *self)
     return PyUnicode_FromFormat("<Device %s [%s]>", text, device->device->info.name);
 }
 
-static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *device_new(usmpy_state *state, PyTypeObject *type, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"Device", 1, 1, 0, 0, {USMPY_selector}};
-    usmpy_state *state = usmpy_state_of_type(type);
-    PyObject *selector;
-    if (usmpy_parse_tuple(state, &signature, args, kwargs, &selector) < 0) {
-        return NULL;
-    }
+    PyObject *selector = arguments[0];
     if (usmpy_given(selector) && !PyUnicode_Check(selector) && !Py_IS_TYPE(selector, type)) {
         return usmpy_wrong_type(
             "selector", selector,
@@ -78,34 +73,22 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     return usmpy_device_from(state, selector != NULL ? selector : Py_None, "selector");
 }
 
-static PyObject *device_create_device(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
-                                      PyObject *kwnames)
+static PyObject *create_device(usmpy_state *state, PyObject *Py_UNUSED(type), PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"create_device", 1, 1, 0, 0, {USMPY_obj}};
-    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
-    PyObject *object;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &object) < 0) {
-        return NULL;
-    }
-    return usmpy_device_from(state, object != NULL ? object : Py_None, "obj");
+    return usmpy_device_from(state, arguments[0] != NULL ? arguments[0] : Py_None, "obj");
 }
 
-static PyObject *device_create_sub_devices(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                           PyObject *kwnames)
+static PyObject *create_sub_devices(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"create_sub_devices", 1, 1, 0, 1, {USMPY_units}};
-    usmpy_state *state = usmpy_state_of(self);
     usmpy_device *device = (usmpy_device *)self;
-    PyObject *argument;
     int64_t units;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &argument) < 0 ||
-        usmpy_parse_int(argument, "units", &units) < 0) {
+    if (usmpy_parse_int(arguments[0], "units", &units) < 0) {
         return NULL;
     }
     if (units < 1 || units > (int64_t)device->device->info.max_compute_units) {
         usmpy_error_format(
             PyExc_ValueError, "units is %.100R; the device has %u compute units, so 1 to %u are allowed",
-            argument, device->device->info.max_compute_units, device->device->info.max_compute_units);
+            arguments[0], device->device->info.max_compute_units, device->device->info.max_compute_units);
         return NULL;
     }
     usm_device **parts;
@@ -158,16 +141,9 @@ static PyObject *device_get_platform(PyObject *self, void *Py_UNUSED(unused))
                       usmpy_device_string(info->platform_version));
 }
 
-static PyObject *device_same_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames)
+static PyObject *same_device(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"same_device", 1, 1, 0, 1, {USMPY_other}};
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *other;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &other) < 0) {
-        return NULL;
-    }
-    PyObject *device = usmpy_device_from(state, other, "other");
+    PyObject *device = usmpy_device_from(state, arguments[0], "other");
     if (device == NULL) {
         return NULL;
     }
@@ -181,6 +157,12 @@ static PyObject *device_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     return usmpy_call("usmpy._pickle", "reduce_device", "(O)", self);
 }
+
+USMPY_NEW(Device, device_new)
+USMPY_CLASS_MEMBER(Device_create_device, create_device)
+USMPY_CLASS_MEMBER(Device_from_native, usmpy_device_from_native)
+USMPY_MEMBER(Device_create_sub_devices, create_sub_devices)
+USMPY_MEMBER(Device_same_device, same_device)
 
 /* Facts are members too: device_facts.c. */
 static PyGetSetDef device_getset[] = {
@@ -197,10 +179,10 @@ static PyGetSetDef device_getset[] = {
 };
 
 static PyMethodDef device_methods[] = {
-    USMPY_CLASS_METHOD("from_native", usmpy_device_from_native, USMPY_DOC_Device_from_native),
-    USMPY_CLASS_METHOD("create_device", device_create_device, USMPY_DOC_Device_create_device),
-    USMPY_METHOD("create_sub_devices", device_create_sub_devices, USMPY_DOC_Device_create_sub_devices),
-    USMPY_METHOD("same_device", device_same_device, USMPY_DOC_Device_same_device),
+    USMPY_CLASS_MEMBER_ROW(Device, from_native),
+    USMPY_CLASS_MEMBER_ROW(Device, create_device),
+    USMPY_MEMBER_ROW(Device, create_sub_devices),
+    USMPY_MEMBER_ROW(Device, same_device),
     {"has_aspect", usmpy_device_has_aspect, METH_O, USMPY_DOC_Device_has_aspect},
     {"info", usmpy_device_info, METH_NOARGS, USMPY_DOC_Device_info},
     {"__reduce__", device_reduce, METH_NOARGS, USMPY_DOC_Device___reduce__},
@@ -208,7 +190,7 @@ static PyMethodDef device_methods[] = {
 };
 
 static PyType_Slot device_slots[] = {
-    {Py_tp_doc, USMPY_DOC_Device}, {Py_tp_new, device_new},         {Py_tp_dealloc, device_dealloc},
+    {Py_tp_doc, USMPY_DOC_Device}, {Py_tp_new, enter_Device},       {Py_tp_dealloc, device_dealloc},
     {Py_tp_repr, device_repr},     {Py_tp_hash, device_hash},       {Py_tp_richcompare, device_richcompare},
     {Py_tp_getset, device_getset}, {Py_tp_methods, device_methods}, {0, NULL},
 };

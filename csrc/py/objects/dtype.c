@@ -266,18 +266,13 @@ static PyObject *dtype_get_none(PyObject *Py_UNUSED(self), void *Py_UNUSED(unuse
     Py_RETURN_NONE;
 }
 
-static PyObject *dtype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *dtype_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"DType", 1, 1, 1, 1, {USMPY_name}};
-    usmpy_state *state = usmpy_state_of_type(type);
-    PyObject *name;
     usm_dtype dtype;
-    if (usmpy_parse_tuple(state, &signature, args, kwargs, &name) < 0 ||
-        usmpy_dtype_convert(state, name, &dtype) < 0) {
-        return NULL;
-    }
-    return Py_NewRef(state->dtypes[dtype]);
+    return usmpy_dtype_convert(state, arguments[0], &dtype) < 0 ? NULL : Py_NewRef(state->dtypes[dtype]);
 }
+
+USMPY_NEW(DType, dtype_new)
 
 static PyGetSetDef dtype_getset[] = {
     {"name", dtype_get_name, NULL, USMPY_DOC_DType_name, NULL},
@@ -321,7 +316,7 @@ static int dtype_traverse(PyObject *self, visitproc visit, void *arg)
 
 static PyType_Slot dtype_slots[] = {
     {Py_tp_doc, USMPY_DOC_DType},
-    {Py_tp_new, dtype_new},
+    {Py_tp_new, enter_DType},
     {Py_tp_dealloc, dtype_dealloc},
     {Py_tp_traverse, dtype_traverse},
     {Py_tp_repr, dtype_repr},

@@ -151,40 +151,39 @@ static PyObject *get_time(PyObject *self, void *which)
     return PyLong_FromLongLong(which == (void *)1 ? event->start_ns : event->end_ns);
 }
 
-/* Parses timeout=, then waits; a failure of the task is raised. 0 or -1. */
-static int wait_with(const usmpy_signature *signature, PyObject *self, PyObject *const *args,
-                     Py_ssize_t nargs, PyObject *kwnames)
+/* Waits; a failure of the task is raised. The result of a host task; None for other tasks. */
+static PyObject *event_result(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *timeout;
     int64_t deadline_ns;
-    if (usmpy_parse(state, signature, args, nargs, kwnames, &timeout) < 0 ||
-        usmpy_deadline(timeout, &deadline_ns) < 0) {
-        return -1;
+    if (usmpy_deadline(arguments[0], &deadline_ns) < 0) {
+        return NULL;
     }
     int status = usmpy_wait_event(state, core(self), deadline_ns);
     claim_exception(self);
-    return status;
-}
-
-static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const usmpy_signature signature = {"wait", 1, 1, 0, 0, {USMPY_timeout}};
-    if (nargs == 0 && kwnames == NULL && usm_event_get_state(core(self)) == USM_EVENT_COMPLETE) {
-        usmpy_deferred_poll();
-        Py_RETURN_NONE; /* most calls: a driver answers them in 15 ns */
-    }
-    return wait_with(&signature, self, args, nargs, kwnames) < 0 ? NULL : Py_NewRef(Py_None);
-}
-
-static PyObject *event_result(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const usmpy_signature signature = {"result", 1, 1, 0, 0, {USMPY_timeout}};
-    if (wait_with(&signature, self, args, nargs, kwnames) < 0) {
+    if (status < 0) {
         return NULL;
     }
     PyObject *cell = ((usmpy_event *)self)->result, *value = cell == NULL ? NULL : PyCell_Get(cell);
     return value == NULL ? Py_NewRef(Py_None) : value;
+}
+
+static PyObject *wait_until(usmpy_state *state, PyObject *self, PyObject *const *arguments)
+{
+    PyObject *value = event_result(state, self, arguments);
+    Py_XDECREF(value);
+    return value == NULL ? NULL : Py_NewRef(Py_None);
+}
+
+USMPY_MEMBER(Event_wait, wait_until)
+USMPY_MEMBER(Event_result, event_result)
+
+static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    if (nargs == 0 && kwnames == NULL && usm_event_get_state(core(self)) == USM_EVENT_COMPLETE) {
+        usmpy_deferred_poll();
+        Py_RETURN_NONE; /* most calls: a driver answers them in 15 ns */
+    }
+    return enter_Event_wait(self, args, nargs, kwnames);
 }
 
 /* For a callback of an event that has ended, as have the callbacks that were added before. */
@@ -269,21 +268,20 @@ static int wait_all(usmpy_state *state, PyObject *items, int64_t deadline_ns)
     return first == NULL ? 0 : usmpy_wait_event(state, first, INT64_MAX);
 }
 
-static PyObject *event_wait_all(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+static PyObject *event_wait_all(usmpy_state *state, PyObject *Py_UNUSED(type), PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"wait_all", 2, 2, 0, 1, {USMPY_events, USMPY_timeout}};
-    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
-    PyObject *out[2];
     int64_t deadline_ns;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
-        usmpy_deadline(out[1], &deadline_ns) < 0) {
+    if (usmpy_deadline(arguments[1], &deadline_ns) < 0) {
         return NULL;
     }
-    PyObject *items = usmpy_items_of(out[0], "events", "a sequence of Events is allowed", USMPY_MOST_ITEMS);
+    PyObject *items =
+        usmpy_items_of(arguments[0], "events", "a sequence of Events is allowed", USMPY_MOST_ITEMS);
     int status = items == NULL ? -1 : wait_all(state, items, deadline_ns);
     Py_XDECREF(items);
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
+
+USMPY_CLASS_MEMBER(Event_wait_all, event_wait_all)
 
 static PyObject *event_await(PyObject *self)
 {
@@ -309,11 +307,11 @@ static PyGetSetDef event_getset[] = {
 
 static PyMethodDef event_methods[] = {
     USMPY_METHOD("wait", event_wait, USMPY_DOC_Event_wait),
-    USMPY_METHOD("result", event_result, USMPY_DOC_Event_result),
+    USMPY_MEMBER_ROW(Event, result),
     {"__reduce__", event_reduce, METH_NOARGS, USMPY_DOC_Event___reduce__},
     {"add_done_callback", event_add_done_callback, METH_O, USMPY_DOC_Event_add_done_callback},
     {"exception", event_exception, METH_NOARGS, USMPY_DOC_Event_exception},
-    USMPY_CLASS_METHOD("wait_all", event_wait_all, USMPY_DOC_Event_wait_all),
+    USMPY_CLASS_MEMBER_ROW(Event, wait_all),
     {0},
 };
 

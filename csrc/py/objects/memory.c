@@ -30,16 +30,12 @@ static PyObject *kind_stats(usm_pool *pool)
                          (Py_ssize_t)pooled.n_used);
 }
 
-static PyObject *memory_stats(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+static PyObject *memory_stats(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"memory_stats", 1, 1, 0, 0, {USMPY_device}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *device, *queue;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &device) < 0 ||
-        (queue = queue_of(state, device)) == NULL) {
+    PyObject *queue = queue_of(state, arguments[0]);
+    if (queue == NULL) {
         return NULL;
     }
-    usmpy_deferred_poll();
     usm_place *place = usmpy_queue_of(queue)->place;
     size_t limit = atomic_load_explicit(&place->limit, memory_order_relaxed);
     PyObject *out = Py_BuildValue(
@@ -47,11 +43,7 @@ static PyObject *memory_stats(PyObject *module, PyObject *const *args, Py_ssize_
         (Py_ssize_t)atomic_load_explicit(&place->peak, memory_order_relaxed), "limit",
         limit == SIZE_MAX ? Py_NewRef(Py_None) : PyLong_FromSize_t(limit));
     for (usm_kind kind = 0; out != NULL && kind < USM_KINDS; kind++) {
-        PyObject *stats = kind_stats(place->pools[kind]);
-        if (stats == NULL || PyDict_SetItemString(out, usm_kind_name(kind), stats) < 0) {
-            Py_CLEAR(out);
-        }
-        Py_XDECREF(stats);
+        usmpy_put(&out, usm_kind_name(kind), kind_stats(place->pools[kind]));
     }
     Py_DECREF(queue);
     return out;
@@ -71,17 +63,13 @@ static size_t trim_all(void)
     return freed;
 }
 
-static PyObject *trim(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+static PyObject *trim(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"trim", 1, 1, 0, 0, {USMPY_device}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *device, *queue = NULL;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &device) < 0 ||
-        (usmpy_given(device) && (queue = queue_of(state, device)) == NULL)) {
+    PyObject *queue = usmpy_given(arguments[0]) ? queue_of(state, arguments[0]) : NULL;
+    size_t freed;
+    if (queue == NULL && usmpy_given(arguments[0])) {
         return NULL;
     }
-    usmpy_deferred_poll();
-    size_t freed;
     Py_BEGIN_ALLOW_THREADS
         usm_share_sweep();
         freed = queue != NULL ? usm_reclaim_place(usmpy_queue_of(queue)->place) : trim_all();
@@ -90,18 +78,11 @@ static PyObject *trim(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     return PyLong_FromSize_t(freed);
 }
 
-static PyObject *set_memory_limit(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                                  PyObject *kwnames)
+static PyObject *set_memory_limit(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"set_memory_limit", 2, 2, 0, 2, {USMPY_device, USMPY_nbytes}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2];
     size_t limit = SIZE_MAX;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    if (out[1] != Py_None) {
-        PyObject *number = usmpy_index_of(out[1], "nbytes", -1, "an int or None is allowed");
+    if (arguments[1] != Py_None) {
+        PyObject *number = usmpy_index_of(arguments[1], "nbytes", -1, "an int or None is allowed");
         Py_ssize_t nbytes = number == NULL ? -1 : PyLong_AsSsize_t(number);
         Py_XDECREF(number);
         if (nbytes < 0 && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_OverflowError)) {
@@ -110,11 +91,11 @@ static PyObject *set_memory_limit(PyObject *module, PyObject *const *args, Py_ss
         if (nbytes < 0) {
             PyErr_Clear();
             return usmpy_error_format(PyExc_ValueError, "nbytes is %.100R; 0 to %zd, or None, are allowed",
-                                      out[1], PY_SSIZE_T_MAX);
+                                      arguments[1], PY_SSIZE_T_MAX);
         }
         limit = (size_t)nbytes;
     }
-    PyObject *queue = queue_of(state, out[0]);
+    PyObject *queue = queue_of(state, arguments[0]);
     if (queue == NULL) {
         return NULL;
     }
@@ -217,10 +198,14 @@ void usmpy_memory_start(void)
     }
 }
 
+USMPY_FUNCTION(memory_stats)
+USMPY_FUNCTION(trim)
+USMPY_FUNCTION(set_memory_limit)
+
 PyMethodDef usmpy_memory_functions[] = {
-    USMPY_METHOD("memory_stats", memory_stats, USMPY_DOC_memory_stats),
-    USMPY_METHOD("trim", trim, USMPY_DOC_trim),
-    USMPY_METHOD("set_memory_limit", set_memory_limit, USMPY_DOC_set_memory_limit),
+    USMPY_ROW(memory_stats),
+    USMPY_ROW(trim),
+    USMPY_ROW(set_memory_limit),
     {"track_allocations", track_allocations, METH_O, USMPY_DOC_track_allocations},
     {"_live_allocations", live_allocations, METH_NOARGS, USMPY_DOC__live_allocations},
     {0},

@@ -440,15 +440,9 @@ PyObject *usmpy_operand(usmpy_state *state, PyObject *value, PyObject *queue)
     return usmpy_array_from_python(state, value, USM_NO_DTYPE, queue, USM_DEVICE);
 }
 
-static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                                     PyObject *kwnames)
+static PyObject *get_execution_queue(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"get_execution_queue", 1, 1, 1, 1, {USMPY_queues}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *queues;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &queues) < 0) {
-        return NULL;
-    }
+    PyObject *queues = arguments[0];
     PyObject *items =
         usmpy_is_array(state, queues) ? NULL : usmpy_sequence_of(queues, "queues", USMPY_MOST_ITEMS);
     if (items == NULL) {
@@ -474,24 +468,15 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
     return result;
 }
 
-static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                                   PyObject *kwnames)
+static PyObject *memory_connection(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"memory_connection", 2, 2, 2, 2, {USMPY_a, USMPY_b}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2], *first, *second = NULL, *result = NULL;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    first = usmpy_queue_from(state, out[0], "a");
-    if (first != NULL) {
-        second = usmpy_queue_from(state, out[1], "b");
-    }
+    PyObject *first = usmpy_queue_from(state, arguments[0], "a"), *result = NULL;
+    PyObject *second = first == NULL ? NULL : usmpy_queue_from(state, arguments[1], "b");
     if (second != NULL) {
         const usm_place *memory = usmpy_queue_of(first)->place, *user = usmpy_queue_of(second)->place;
         usm_kind kind = USM_DEVICE;
-        if (usmpy_is_array(state, out[0])) {
-            const usm_alloc *alloc = ((usmpy_array *)out[0])->alloc;
+        if (usmpy_is_array(state, arguments[0])) {
+            const usm_alloc *alloc = ((usmpy_array *)arguments[0])->alloc;
             memory = alloc->place; /* of an array over foreign memory not that of its queue */
             kind = (usm_kind)alloc->kind;
         }
@@ -555,11 +540,14 @@ static PyObject *number(PyObject *module, PyObject *value)
     return found == 0 ? Py_NewRef(Py_None) : result;
 }
 
+USMPY_FUNCTION(get_execution_queue)
+USMPY_FUNCTION(memory_connection)
+
 PyMethodDef usmpy_placement_functions[] = {
     {"_number", number, METH_O, USMPY_DOC__number},
     USMPY_METHOD("_raise_placement", raise_placement_of, USMPY_DOC__raise_placement),
-    USMPY_METHOD("get_execution_queue", get_execution_queue, USMPY_DOC_get_execution_queue),
-    USMPY_METHOD("memory_connection", memory_connection, USMPY_DOC_memory_connection),
+    USMPY_ROW(get_execution_queue),
+    USMPY_ROW(memory_connection),
     {"_set_default_device", set_default_device, METH_O, USMPY_DOC__set_default_device},
     {0},
 };

@@ -81,15 +81,8 @@ static int parse_priority(PyObject *priority)
     return -1;
 }
 
-static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *queue_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), PyObject *const *out)
 {
-    static const usmpy_signature signature = {
-        "Queue", 5, 1, 0, 0, {USMPY_device, USMPY_context, USMPY_in_order, USMPY_profiling, USMPY_priority}};
-    usmpy_state *state = usmpy_state_of_type(type);
-    PyObject *out[5];
-    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
-        return NULL;
-    }
     int in_order = usmpy_bool(out[2], 1, "Queue", "in_order");
     int profiling = in_order < 0 ? -1 : usmpy_bool(out[3], 0, "Queue", "profiling");
     int priority = profiling < 0 ? -1 : parse_priority(out[4]);
@@ -174,18 +167,13 @@ static PyObject *get_priority(PyObject *self, void *Py_UNUSED(unused))
     return PyUnicode_FromString(priorities[usmpy_queue_of(self)->priority]);
 }
 
-static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+static PyObject *queue_wait(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"wait", 1, 1, 0, 0, {USMPY_timeout}};
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *timeout;
     int64_t deadline_ns;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &timeout) < 0 ||
-        usmpy_deadline(timeout, &deadline_ns) < 0 ||
-        usmpy_wait_queue(state, usmpy_queue_of(self), deadline_ns) < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return usmpy_deadline(arguments[0], &deadline_ns) < 0 ||
+                   usmpy_wait_queue(state, usmpy_queue_of(self), deadline_ns) < 0
+               ? NULL
+               : Py_NewRef(Py_None);
 }
 
 /* A custom context has no name that another process could use. */
@@ -195,6 +183,18 @@ static PyObject *queue_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
     return usmpy_call("usmpy._pickle", "reduce_queue", "(OOO)", self, queue->cached ? Py_True : Py_False,
                       queue->context->is_default ? Py_True : Py_False);
 }
+
+USMPY_NEW(Queue, queue_new)
+USMPY_CLASS_MEMBER(Queue_from_native, usmpy_queue_from_native)
+USMPY_CLASS_MEMBER(Queue_from_stream, usmpy_queue_from_stream)
+USMPY_MEMBER(Queue_memcpy, usmpy_queue_memcpy)
+USMPY_MEMBER(Queue_fill, usmpy_queue_fill)
+USMPY_MEMBER(Queue_submit, usmpy_queue_submit)
+USMPY_MEMBER(Queue_prefetch, usmpy_queue_prefetch)
+USMPY_MEMBER(Queue_barrier, usmpy_queue_barrier)
+USMPY_MEMBER(Queue_keep_alive, usmpy_queue_keep_alive)
+USMPY_MEMBER(Queue_wait, queue_wait)
+USMPY_MEMBER(Queue_wait_for, usmpy_queue_wait_for)
 
 static PyGetSetDef queue_getset[] = {
     {"device", get_device, NULL, USMPY_DOC_Queue_device, NULL},
@@ -208,18 +208,18 @@ static PyGetSetDef queue_getset[] = {
 };
 
 static PyMethodDef queue_methods[] = {
-    USMPY_CLASS_METHOD("from_native", usmpy_queue_from_native, USMPY_DOC_Queue_from_native),
-    USMPY_CLASS_METHOD("from_stream", usmpy_queue_from_stream, USMPY_DOC_Queue_from_stream),
+    USMPY_CLASS_MEMBER_ROW(Queue, from_native),
+    USMPY_CLASS_MEMBER_ROW(Queue, from_stream),
     {"__cuda_stream__", usmpy_queue_cuda_stream, METH_NOARGS, USMPY_DOC_Queue___cuda_stream__},
-    USMPY_METHOD("memcpy", usmpy_queue_memcpy, USMPY_DOC_Queue_memcpy),
-    USMPY_METHOD("fill", usmpy_queue_fill, USMPY_DOC_Queue_fill),
-    USMPY_METHOD("submit", usmpy_queue_submit, USMPY_DOC_Queue_submit),
-    USMPY_METHOD("prefetch", usmpy_queue_prefetch, USMPY_DOC_Queue_prefetch),
-    USMPY_METHOD("barrier", usmpy_queue_barrier, USMPY_DOC_Queue_barrier),
+    USMPY_MEMBER_ROW(Queue, memcpy),
+    USMPY_MEMBER_ROW(Queue, fill),
+    USMPY_MEMBER_ROW(Queue, submit),
+    USMPY_MEMBER_ROW(Queue, prefetch),
+    USMPY_MEMBER_ROW(Queue, barrier),
     USMPY_METHOD("host_task", usmpy_queue_host_task, USMPY_DOC_Queue_host_task),
-    USMPY_METHOD("keep_alive", usmpy_queue_keep_alive, USMPY_DOC_Queue_keep_alive),
-    USMPY_METHOD("wait", queue_wait, USMPY_DOC_Queue_wait),
-    USMPY_METHOD("wait_for", usmpy_queue_wait_for, USMPY_DOC_Queue_wait_for),
+    USMPY_MEMBER_ROW(Queue, keep_alive),
+    USMPY_MEMBER_ROW(Queue, wait),
+    USMPY_MEMBER_ROW(Queue, wait_for),
     {"_get_capsule", usmpy_queue_get_capsule, METH_NOARGS, USMPY_DOC_Queue__get_capsule},
     {"__reduce__", queue_reduce, METH_NOARGS, USMPY_DOC_Queue___reduce__},
     {0},
@@ -231,7 +231,7 @@ static PyMemberDef queue_members[] = {
 };
 
 static PyType_Slot queue_slots[] = {
-    {Py_tp_doc, USMPY_DOC_Queue},   {Py_tp_new, queue_new},
+    {Py_tp_doc, USMPY_DOC_Queue},   {Py_tp_new, enter_Queue},
     {Py_tp_dealloc, queue_dealloc}, {Py_tp_repr, queue_repr},
     {Py_tp_hash, queue_hash},       {Py_tp_richcompare, queue_richcompare},
     {Py_tp_getset, queue_getset},   {Py_tp_methods, queue_methods},

@@ -203,18 +203,10 @@ static int is_blocking(const char *function, PyObject *blocking, bool buffer)
     return usmpy_given(blocking) ? usmpy_bool(blocking, 0, function, "blocking") : buffer;
 }
 
-PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_queue_memcpy(usmpy_state *state, PyObject *self, PyObject *const *out)
 {
-    static const usmpy_signature signature = {
-        "memcpy", 5, 3, 0, 2, {USMPY_dst, USMPY_src, USMPY_nbytes, USMPY_depends, USMPY_blocking}};
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *out[5];
     usm_keep *keeps = NULL;
     end dst, src;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
     Py_ssize_t nbytes = -1;
     if (open_end(state, out[0], true, "dst", &dst, &keeps) == 0 &&
         open_end(state, out[1], false, "src", &src, &keeps) == 0 && check_same_elements(&dst, &src) == 0) {
@@ -277,18 +269,10 @@ static int fill_pattern(usmpy_state *state, PyObject *value, usm_dtype dtype, un
     return 0;
 }
 
-PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_queue_fill(usmpy_state *state, PyObject *self, PyObject *const *out)
 {
-    static const usmpy_signature signature = {
-        "fill", 4, 2, 0, 2, {USMPY_dst, USMPY_value, USMPY_depends, USMPY_blocking}};
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *out[4];
     usm_keep *keeps = NULL;
     end dst;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
     if (open_end(state, out[0], true, "dst", &dst, &keeps) < 0) {
         return NULL;
     }

@@ -107,18 +107,12 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
     return blocking ? usmpy_finish_event(state, wrapped) : wrapped;
 }
 
-PyObject *usmpy_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_queue_prefetch(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"prefetch", 1, 1, 0, 1, {USMPY_x}};
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *x;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &x) < 0) {
-        return NULL;
+    if (!usmpy_is_array(state, arguments[0])) {
+        return usmpy_wrong_type("x", arguments[0], "a USMArray is allowed");
     }
-    if (!usmpy_is_array(state, x)) {
-        return usmpy_wrong_type("x", x, "a USMArray is allowed");
-    }
-    usmpy_array *array = (usmpy_array *)x;
+    usmpy_array *array = (usmpy_array *)arguments[0];
     const usm_access access = {array->alloc, USM_READ};
     usm_command command = {.kind = USM_COMMAND_PREFETCH};
     command.as.prefetch.pointer = array->alloc->pointer;
@@ -126,40 +120,24 @@ PyObject *usmpy_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t
     return usmpy_submit(state, usmpy_queue_of(self), &command, &access, 1, NULL, NULL, false);
 }
 
-PyObject *usmpy_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_queue_barrier(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"barrier", 1, 1, 0, 0, {USMPY_depends}};
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *depends;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &depends) < 0) {
-        return NULL;
-    }
     const usm_command command = {.kind = USM_COMMAND_BARRIER};
-    return usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, depends, NULL, false);
+    return usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, arguments[0], NULL, false);
 }
 
-PyObject *usmpy_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_queue_keep_alive(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"keep_alive", 2, 2, 0, 1, {USMPY_objects, USMPY_depends}};
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *out[2];
-    usm_keep *keeps = NULL;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
-        usmpy_keep_object(&keeps, out[0]) < 0) {
-        return NULL;
-    }
     const usm_command command = {.kind = USM_COMMAND_MARKER};
-    return usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, out[1], keeps, false);
+    usm_keep *keeps = NULL;
+    return usmpy_keep_object(&keeps, arguments[0]) < 0
+               ? NULL
+               : usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, arguments[1], keeps, false);
 }
 
-PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_queue_wait_for(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"wait_for", 1, 1, 1, 1, {USMPY_other}};
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *other;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &other) < 0) {
-        return NULL;
-    }
+    PyObject *other = arguments[0];
     usm_queue *queue = usmpy_queue_of(self), *earlier = NULL;
     usm_wait *waits = NULL, one = {NULL, false}; /* order, not data: a failure is not propagated */
     size_t n = 1;

@@ -2,19 +2,15 @@
 #ifndef USMPY_QUEUE_SUBMIT_H
 #define USMPY_QUEUE_SUBMIT_H
 
-#include "py/module.h"
+#include "py/args.h"
 
 /*
  * Each returns a new Event (wait_for: None), or NULL with an exception and nothing enqueued; memcpy may have
  * enqueued a barrier.
  */
-PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *usmpy_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *usmpy_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+usmpy_member usmpy_queue_memcpy, usmpy_queue_fill, usmpy_queue_prefetch, usmpy_queue_barrier;
+usmpy_member usmpy_queue_keep_alive, usmpy_queue_wait_for;
 PyObject *usmpy_queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *usmpy_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
 /*
  * Submits a command. depends: an Event or an iterable of Events; NULL or None: no explicit dependency. Takes

@@ -96,16 +96,9 @@ static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused))
 }
 
 /* The kernel, borrowed; NULL with an exception if `device` is given and is not its own. */
-static const usm_kernel *on_device(PyObject *self, const char *function, PyObject *const *args,
-                                   Py_ssize_t nargs, PyObject *kwnames)
+static const usm_kernel *on_device(usmpy_state *state, PyObject *self, PyObject *device)
 {
-    const usmpy_signature signature = {function, 1, 1, 0, 0, {USMPY_device}};
     const usm_device *own = core(self)->program->place->device;
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *device;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &device) < 0) {
-        return NULL;
-    }
     if (usmpy_given(device)) {
         device = usmpy_device_from(state, device, "device");
         if (device == NULL) {
@@ -122,20 +115,18 @@ static const usm_kernel *on_device(PyObject *self, const char *function, PyObjec
     return core(self);
 }
 
-static PyObject *max_work_group_size(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                     PyObject *kwnames)
+static PyObject *max_work_group_size(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    const usm_kernel *kernel = on_device(self, "max_work_group_size", args, nargs, kwnames);
+    const usm_kernel *kernel = on_device(state, self, arguments[0]);
     return kernel == NULL ? NULL
                           : PyLong_FromSize_t(kernel->max_local != 0
                                                   ? kernel->max_local
                                                   : kernel->program->place->device->info.max_work_group_size);
 }
 
-static PyObject *preferred_multiple(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames)
+static PyObject *preferred_multiple(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    const usm_kernel *kernel = on_device(self, "preferred_work_group_size_multiple", args, nargs, kwnames);
+    const usm_kernel *kernel = on_device(state, self, arguments[0]);
     if (kernel == NULL) {
         return NULL;
     }
@@ -274,16 +265,8 @@ static PyObject *from_pointer(usmpy_state *state, uintptr_t address, const words
                             : usmpy_raise(state, status, &error);
 }
 
-static PyObject *kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
-                                     PyObject *kwnames)
+static PyObject *kernel_from_pointer(usmpy_state *state, PyObject *Py_UNUSED(type), PyObject *const *out)
 {
-    static const usmpy_signature signature = {
-        "from_pointer", 4, 2, 0, 2, {USMPY_address, USMPY_parameters, USMPY_name, USMPY_owner}};
-    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
-    PyObject *out[4];
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
     if (!PyLong_Check(out[0])) {
         return usmpy_wrong_type("address", out[0], "an int is allowed");
     }
@@ -366,13 +349,16 @@ static PyObject *kernel_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
     return usmpy_call("usmpy._pickle", "reduce_kernel", "(O)", self);
 }
 
+USMPY_CLASS_MEMBER(Kernel_from_pointer, kernel_from_pointer)
+USMPY_MEMBER(Kernel_max_work_group_size, max_work_group_size)
+USMPY_MEMBER(Kernel_preferred_work_group_size_multiple, preferred_multiple)
+
 static PyMethodDef kernel_methods[] = {
     {"__reduce__", kernel_reduce, METH_NOARGS, USMPY_DOC_Kernel___reduce__},
-    USMPY_CLASS_METHOD("from_pointer", kernel_from_pointer, USMPY_DOC_Kernel_from_pointer),
+    USMPY_CLASS_MEMBER_ROW(Kernel, from_pointer),
     {"with_parameters", with_parameters, METH_O, USMPY_DOC_Kernel_with_parameters},
-    USMPY_METHOD("max_work_group_size", max_work_group_size, USMPY_DOC_Kernel_max_work_group_size),
-    USMPY_METHOD("preferred_work_group_size_multiple", preferred_multiple,
-                 USMPY_DOC_Kernel_preferred_work_group_size_multiple),
+    USMPY_MEMBER_ROW(Kernel, max_work_group_size),
+    USMPY_MEMBER_ROW(Kernel, preferred_work_group_size_multiple),
     {0},
 };
 

@@ -441,16 +441,9 @@ PyObject *usmpy_launch_with(usmpy_state *state, PyObject *kernel_object, const u
     return event;
 }
 
-PyObject *usmpy_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_queue_submit(usmpy_state *state, PyObject *self, PyObject *const *out)
 {
-    static const usmpy_signature signature = {
-        "submit", 4, 3, 0, 3, {USMPY_kernel, USMPY_args, USMPY_range, USMPY_depends}};
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *out[4];
     usm_range range;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
     bool written_in_c = Py_IS_TYPE(out[0], state->kernel_type);
     PyObject *dispatch = written_in_c ? NULL : usmpy_dispatch_of(state, out[0]), *event = NULL, *items = NULL;
     if (!written_in_c && dispatch == NULL) {

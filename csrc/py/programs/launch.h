@@ -2,7 +2,7 @@
 #ifndef USMPY_LAUNCH_H
 #define USMPY_LAUNCH_H
 
-#include "py/module.h"
+#include "py/args.h"
 
 #include "core/program/launch.h"
 
@@ -77,6 +77,6 @@ PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel, const usm_r
                                PyObject *const *objects, Py_ssize_t n, PyObject *names, PyObject *depends);
 
 /* Queue.submit */
-PyObject *usmpy_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+usmpy_member usmpy_queue_submit;
 
 #endif

@@ -28,15 +28,8 @@ static int parse_check(PyObject *given, int language)
     return check;
 }
 
-static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *program_new(usmpy_state *state, PyTypeObject *type, PyObject *const *out)
 {
-    static const usmpy_signature signature = {
-        "Program", 5, 1, 0, 1, {USMPY_source, USMPY_device, USMPY_language, USMPY_options, USMPY_check}};
-    usmpy_state *state = usmpy_state_of_type(type);
-    PyObject *out[5];
-    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
-        return NULL;
-    }
     if (usmpy_given(out[3]) && !PyUnicode_Check(out[3])) {
         return usmpy_wrong_type("options", out[3], "a str is allowed");
     }
@@ -62,6 +55,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     PyObject_GC_Track((PyObject *)self);
     return (PyObject *)self;
 }
+
+USMPY_NEW(Program, program_new)
 
 static int program_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -270,7 +265,7 @@ static PyMemberDef program_members[] = {
 };
 
 static PyType_Slot program_slots[] = {
-    {Py_tp_doc, USMPY_DOC_Program},     {Py_tp_new, program_new},
+    {Py_tp_doc, USMPY_DOC_Program},     {Py_tp_new, enter_Program},
     {Py_tp_dealloc, program_dealloc},   {Py_tp_traverse, program_traverse},
     {Py_tp_clear, program_clear},       {Py_tp_repr, program_repr},
     {Py_tp_getattro, program_getattro}, {Py_mp_subscript, program_subscript},

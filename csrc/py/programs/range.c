@@ -122,17 +122,11 @@ static PyObject *range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return ndim < 0 ? NULL : new_range(type, &range);
 }
 
-static PyObject *nd_range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *nd_range_new(usmpy_state *state, PyTypeObject *type, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"NdRange", 2, 2, 0, 2, {USMPY_global_range, USMPY_local_range}};
-    usmpy_state *state = usmpy_state_of_type(type);
-    PyObject *out[2];
     usm_range range = {.has_local = true};
-    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
-        return NULL;
-    }
-    int ndim = extents_of(state, out[0], "global_range", 0, range.global);
-    int local = ndim < 0 ? -1 : extents_of(state, out[1], "local_range", 1, range.local);
+    int ndim = extents_of(state, arguments[0], "global_range", 0, range.global);
+    int local = ndim < 0 ? -1 : extents_of(state, arguments[1], "local_range", 1, range.local);
     if (local < 0) {
         return NULL;
     }
@@ -151,6 +145,8 @@ static PyObject *nd_range_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     range.ndim = (unsigned)ndim;
     return new_range(type, &range);
 }
+
+USMPY_NEW(NdRange, nd_range_new)
 
 static PyObject *extents_tuple(const usm_range *range, const size_t *extents)
 {
@@ -265,30 +261,22 @@ static PyType_Slot range_slots[] = {
 };
 
 static PyType_Slot nd_range_slots[] = {
-    {Py_tp_doc, USMPY_DOC_NdRange},     {Py_tp_new, nd_range_new},
+    {Py_tp_doc, USMPY_DOC_NdRange},     {Py_tp_new, enter_NdRange},
     {Py_tp_dealloc, usmpy_free_object}, {Py_tp_repr, range_repr},
     {Py_tp_hash, range_hash},           {Py_tp_richcompare, range_richcompare},
     {Py_tp_getset, nd_range_getset},    {0, NULL},
 };
 
-static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *local_new(usmpy_state *state, PyTypeObject *type, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"LocalMemory", 2, 2, 0, 1, {USMPY_n, USMPY_dtype}};
-    usmpy_state *state = usmpy_state_of_type(type);
-    PyObject *out[2];
     usm_dtype dtype = USM_UINT8;
-    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
-        return NULL;
-    }
-    Py_ssize_t n = usmpy_ssize_of(out[0], "n", -1, USMPY_AN_INT);
-    if (PyErr_Occurred()) {
-        return NULL;
-    }
-    if (usmpy_given(out[1]) && usmpy_dtype_convert(state, out[1], &dtype) < 0) {
+    Py_ssize_t n = usmpy_ssize_of(arguments[0], "n", -1, USMPY_AN_INT);
+    if (PyErr_Occurred() ||
+        (usmpy_given(arguments[1]) && usmpy_dtype_convert(state, arguments[1], &dtype) < 0)) {
         return NULL;
     }
     if (n < 1 || n > UINT32_MAX / usm_dtype_table[dtype].itemsize) {
-        return usmpy_error_format(PyExc_ValueError, "n is %.100R; 1 to %u are allowed", out[0],
+        return usmpy_error_format(PyExc_ValueError, "n is %.100R; 1 to %u are allowed", arguments[0],
                                   UINT32_MAX / (unsigned)usm_dtype_table[dtype].itemsize);
     }
     usmpy_local *self = (usmpy_local *)type->tp_alloc(type, 0);
@@ -298,6 +286,8 @@ static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     return (PyObject *)self;
 }
+
+USMPY_NEW(LocalMemory, local_new)
 
 static PyObject *local_repr(PyObject *self)
 {
@@ -321,7 +311,7 @@ static PyMemberDef local_members[] = {
 
 static PyType_Slot local_slots[] = {
     {Py_tp_doc, USMPY_DOC_LocalMemory},
-    {Py_tp_new, local_new},
+    {Py_tp_new, enter_LocalMemory},
     {Py_tp_dealloc, usmpy_free_object},
     {Py_tp_repr, local_repr},
     {Py_tp_members, local_members},
