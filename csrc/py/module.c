@@ -112,6 +112,40 @@ static int import_classes(usmpy_state *state)
     return 0;
 }
 
+static int add_types(PyObject *module, usmpy_state *state)
+{
+    const struct {
+        PyType_Spec *spec;
+        PyTypeObject **slot;
+        bool is_immutable;
+    } types[] = {
+        {&usmpy_immutable_spec, &state->immutable_type, false},
+        {&usmpy_borrow_spec, &state->borrow_type, false},
+        {&usmpy_bound_spec, &state->bound_type, true},
+        {&usmpy_context_spec, &state->context_type, true},
+        {&usmpy_device_spec, &state->device_type, true},
+        {&usmpy_dispatch_spec, &state->dispatch_type, false},
+        {&usmpy_dtype_spec, &state->dtype_type, false},
+        {&usmpy_event_spec, &state->event_type, true},
+        {&usmpy_kernel_spec, &state->kernel_type, true},
+        {&usmpy_lend_spec, &state->lend_type, false},
+        {&usmpy_local_spec, &state->local_type, true},
+        {&usmpy_nd_range_spec, &state->nd_range_type, true},
+        {&usmpy_notifier_spec, &state->notifier_type, false},
+        {&usmpy_program_spec, &state->program_type, true},
+        {&usmpy_queue_spec, &state->queue_type, true},
+        {&usmpy_range_spec, &state->range_type, true},
+        {&usmpy_trace_spec, &state->trace_type, false},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        PyTypeObject *base = types[i].is_immutable ? state->immutable_type : NULL;
+        if (usmpy_add_type(module, types[i].spec, base, types[i].slot) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int add_functions(PyObject *module)
 {
     PyMethodDef *const tables[] = {
@@ -191,16 +225,10 @@ static int exec(PyObject *module)
         PyErr_NoMemory();
         return -1;
     }
-    if (intern_names(state) < 0 || import_classes(state) < 0 || usmpy_immutable_add_type(module, state) < 0 ||
-        usmpy_flags_add_type(module, state) < 0 || usmpy_dtype_add_type(module, state) < 0 ||
-        usmpy_device_add_type(module, state) < 0 || usmpy_context_add_type(module, state) < 0 ||
-        usmpy_queue_add_type(module, state) < 0 || usmpy_event_add_type(module, state) < 0 ||
+    if (intern_names(state) < 0 || import_classes(state) < 0 || add_types(module, state) < 0 ||
+        usmpy_dtype_add_objects(module, state) < 0 || usmpy_flags_add_type(module, state) < 0 ||
         usmpy_array_add_type(module, state) < 0 || usmpy_inspection_add_types(module, state) < 0 ||
-        usmpy_borrow_add_types(module, state) < 0 || usmpy_notifier_add_type(module, state) < 0 ||
-        usmpy_range_add_types(module, state) < 0 || usmpy_kernel_add_types(module, state) < 0 ||
-        usmpy_dispatch_add_type(module, state) < 0 || usmpy_program_add_type(module, state) < 0 ||
-        usmpy_trace_add_type(module, state) < 0 || add_functions(module) < 0 || usmpy_add_c_api(module) < 0 ||
-        usmpy_deferred_start(module) < 0) {
+        add_functions(module) < 0 || usmpy_add_c_api(module) < 0 || usmpy_deferred_start(module) < 0) {
         return -1;
     }
     set_newest(state->interpreter, state);

@@ -137,56 +137,43 @@ static inline void usmpy_free_object(PyObject *self)
     Py_DECREF(type);
 }
 
-/* Each adds its type to the module and the state; 0 or -1 with an exception. */
-int usmpy_immutable_add_type(PyObject *module, usmpy_state *state);
-int usmpy_device_add_type(PyObject *module, usmpy_state *state);
-int usmpy_context_add_type(PyObject *module, usmpy_state *state);
-int usmpy_queue_add_type(PyObject *module, usmpy_state *state);
-int usmpy_event_add_type(PyObject *module, usmpy_state *state);
+/*
+ * The specification of a type of the module: usmpy_<stem>_spec, with the slots <stem>_slots. Its class cannot
+ * be changed.
+ */
+#define USMPY_SPEC(stem, python_name, object, more_flags)                      \
+    PyType_Spec usmpy_##stem##_spec = {                                        \
+        .name = python_name,                                                   \
+        .basicsize = sizeof(object),                                           \
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | (more_flags), \
+        .slots = stem##_slots,                                                 \
+    };
+
+/* The types of the module, in state-><name>_type. */
+extern PyType_Spec usmpy_immutable_spec, usmpy_borrow_spec, usmpy_bound_spec, usmpy_context_spec,
+    usmpy_device_spec, usmpy_dispatch_spec, usmpy_dtype_spec, usmpy_event_spec, usmpy_kernel_spec,
+    usmpy_lend_spec, usmpy_local_spec, usmpy_nd_range_spec, usmpy_notifier_spec, usmpy_program_spec,
+    usmpy_queue_spec, usmpy_range_spec, usmpy_trace_spec;
+/* Types that need more: each adds its type to the module and the state; 0 or -1 with an exception. */
 int usmpy_array_add_type(PyObject *module, usmpy_state *state);
 int usmpy_flags_add_type(PyObject *module, usmpy_state *state);
-int usmpy_dtype_add_type(PyObject *module, usmpy_state *state);
 int usmpy_inspection_add_types(PyObject *module, usmpy_state *state);
-int usmpy_borrow_add_types(PyObject *module, usmpy_state *state);
-int usmpy_notifier_add_type(PyObject *module, usmpy_state *state);
-int usmpy_range_add_types(PyObject *module, usmpy_state *state);
-int usmpy_kernel_add_types(PyObject *module, usmpy_state *state);
-int usmpy_dispatch_add_type(PyObject *module, usmpy_state *state);
-int usmpy_program_add_type(PyObject *module, usmpy_state *state);
-int usmpy_trace_add_type(PyObject *module, usmpy_state *state);
+/* Adds the DType objects. */
+int usmpy_dtype_add_objects(PyObject *module, usmpy_state *state);
 
 /* The functions of the module: one table for each file, added by module.c. */
-extern PyMethodDef usmpy_device_functions[];
-extern PyMethodDef usmpy_deferred_functions[];
-extern PyMethodDef usmpy_placement_functions[];
-extern PyMethodDef usmpy_asarray_functions[];
-extern PyMethodDef usmpy_creation_functions[];
-extern PyMethodDef usmpy_full_functions[];
-extern PyMethodDef usmpy_sequence_functions[];
-extern PyMethodDef usmpy_manipulation_functions[];
-extern PyMethodDef usmpy_joining_functions[];
-extern PyMethodDef usmpy_copyto_functions[];
-extern PyMethodDef usmpy_rearrange_functions[];
-extern PyMethodDef usmpy_repeat_functions[];
-extern PyMethodDef usmpy_take_functions[];
-extern PyMethodDef usmpy_broadcast_functions[];
-extern PyMethodDef usmpy_triangle_functions[];
-extern PyMethodDef usmpy_inspection_functions[];
-extern PyMethodDef usmpy_dlpack_functions[];
-extern PyMethodDef usmpy_arrow_functions[];
-extern PyMethodDef usmpy_copy_functions[];
-extern PyMethodDef usmpy_bytes_functions[];
-extern PyMethodDef usmpy_share_functions[];
-extern PyMethodDef usmpy_memory_functions[];
+extern PyMethodDef usmpy_device_functions[], usmpy_placement_functions[], usmpy_creation_functions[],
+    usmpy_full_functions[], usmpy_sequence_functions[], usmpy_manipulation_functions[],
+    usmpy_dlpack_functions[], usmpy_arrow_functions[], usmpy_copy_functions[], usmpy_bytes_functions[],
+    usmpy_rearrange_functions[], usmpy_repeat_functions[], usmpy_take_functions[],
+    usmpy_broadcast_functions[], usmpy_triangle_functions[], usmpy_inspection_functions[],
+    usmpy_memory_functions[], usmpy_mask_functions[], usmpy_asarray_functions[], usmpy_reduce_functions[],
+    usmpy_joining_functions[], usmpy_copyto_functions[], usmpy_operation_functions[],
+    usmpy_matmul_functions[], usmpy_sort_functions[], usmpy_share_functions[], usmpy_deferred_functions[],
+    usmpy_logic_functions[];
 
 /* Once a process: tells the core how to find the Python line that makes an allocation. */
 void usmpy_memory_start(void);
-extern PyMethodDef usmpy_logic_functions[];
-extern PyMethodDef usmpy_operation_functions[];
-extern PyMethodDef usmpy_matmul_functions[];
-extern PyMethodDef usmpy_sort_functions[];
-extern PyMethodDef usmpy_mask_functions[];
-extern PyMethodDef usmpy_reduce_functions[];
 
 #ifdef USM_TESTING
 extern PyMethodDef usmpy_testing_functions[];

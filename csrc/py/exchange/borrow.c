@@ -236,12 +236,7 @@ static PyType_Slot borrow_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec borrow_spec = {
-    .name = "usmpy.borrow",
-    .basicsize = sizeof(usmpy_borrow),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_HAVE_GC,
-    .slots = borrow_slots,
-};
+USMPY_SPEC(borrow, "usmpy.borrow", usmpy_borrow, Py_TPFLAGS_HAVE_GC)
 
 /* Parses the stream= argument of lend(). 0, or -1 with TypeError or BufferError. */
 static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, usmpy_stream *foreign)
@@ -391,16 +386,4 @@ static PyType_Slot lend_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec lend_spec = {
-    .name = "usmpy._core._Loan",
-    .basicsize = sizeof(usmpy_lend),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = lend_slots,
-};
-
-int usmpy_borrow_add_types(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &borrow_spec, NULL, &state->borrow_type) < 0
-               ? -1
-               : usmpy_add_type(module, &lend_spec, NULL, &state->lend_type);
-}
+USMPY_SPEC(lend, "usmpy._core._Loan", usmpy_lend, Py_TPFLAGS_DISALLOW_INSTANTIATION)

@@ -135,14 +135,4 @@ static PyType_Slot context_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec context_spec = {
-    .name = "usmpy.Context",
-    .basicsize = sizeof(usmpy_context),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = context_slots,
-};
-
-int usmpy_context_add_type(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &context_spec, state->immutable_type, &state->context_type);
-}
+USMPY_SPEC(context, "usmpy.Context", usmpy_context, 0)

@@ -195,17 +195,7 @@ static PyType_Slot device_slots[] = {
     {Py_tp_getset, device_getset}, {Py_tp_methods, device_methods}, {0, NULL},
 };
 
-static PyType_Spec device_spec = {
-    .name = "usmpy.Device",
-    .basicsize = sizeof(usmpy_device),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = device_slots,
-};
-
-int usmpy_device_add_type(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &device_spec, state->immutable_type, &state->device_type);
-}
+USMPY_SPEC(device, "usmpy.Device", usmpy_device, 0)
 
 /* Starts the backend. One dict, for diagnose() and the selectors. */
 static PyObject *backend_report(usmpy_state *state, int index)

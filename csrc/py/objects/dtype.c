@@ -328,18 +328,10 @@ static PyType_Slot dtype_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec dtype_spec = {
-    .name = "usmpy.DType",
-    .basicsize = sizeof(usmpy_dtype),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = dtype_slots,
-};
+USMPY_SPEC(dtype, "usmpy.DType", usmpy_dtype, Py_TPFLAGS_HAVE_GC)
 
-int usmpy_dtype_add_type(PyObject *module, usmpy_state *state)
+int usmpy_dtype_add_objects(PyObject *module, usmpy_state *state)
 {
-    if (usmpy_add_type(module, &dtype_spec, NULL, &state->dtype_type) < 0) {
-        return -1;
-    }
     for (int i = 0; i < USM_DTYPES; i++) {
         usmpy_dtype *dtype = (usmpy_dtype *)state->dtype_type->tp_alloc(state->dtype_type, 0);
         if (dtype == NULL) {

@@ -326,15 +326,4 @@ static PyType_Slot event_slots[] = {
     {Py_tp_traverse, event_traverse}, {Py_am_await, event_await},     {0, NULL},
 };
 
-static PyType_Spec event_spec = {
-    .name = "usmpy.Event",
-    .basicsize = sizeof(usmpy_event),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION |
-             Py_TPFLAGS_HAVE_GC,
-    .slots = event_slots,
-};
-
-int usmpy_event_add_type(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &event_spec, state->immutable_type, &state->event_type);
-}
+USMPY_SPEC(event, "usmpy.Event", usmpy_event, Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_GC)

@@ -19,14 +19,4 @@ static PyType_Slot immutable_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec immutable_spec = {
-    .name = "usmpy._core._Immutable",
-    .basicsize = sizeof(PyObject),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = immutable_slots,
-};
-
-int usmpy_immutable_add_type(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &immutable_spec, NULL, &state->immutable_type);
-}
+USMPY_SPEC(immutable, "usmpy._core._Immutable", PyObject, Py_TPFLAGS_BASETYPE)

@@ -187,14 +187,4 @@ static PyType_Slot notifier_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec notifier_spec = {
-    .name = "usmpy._core._Notifier",
-    .basicsize = sizeof(usmpy_notifier),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = notifier_slots,
-};
-
-int usmpy_notifier_add_type(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &notifier_spec, NULL, &state->notifier_type);
-}
+USMPY_SPEC(notifier, "usmpy._core._Notifier", usmpy_notifier, 0)

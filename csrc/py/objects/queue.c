@@ -238,14 +238,4 @@ static PyType_Slot queue_slots[] = {
     {Py_tp_members, queue_members}, {0, NULL},
 };
 
-static PyType_Spec queue_spec = {
-    .name = "usmpy.Queue",
-    .basicsize = sizeof(usmpy_queue),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = queue_slots,
-};
-
-int usmpy_queue_add_type(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &queue_spec, state->immutable_type, &state->queue_type);
-}
+USMPY_SPEC(queue, "usmpy.Queue", usmpy_queue, 0)

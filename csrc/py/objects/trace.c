@@ -147,14 +147,4 @@ static PyType_Slot trace_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec trace_spec = {
-    .name = "usmpy._core._Trace",
-    .basicsize = sizeof(usmpy_trace),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = trace_slots,
-};
-
-int usmpy_trace_add_type(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &trace_spec, NULL, &state->trace_type);
-}
+USMPY_SPEC(trace, "usmpy._core._Trace", usmpy_trace, 0)

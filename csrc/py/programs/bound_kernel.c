@@ -174,10 +174,5 @@ static PyType_Slot bound_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec usmpy_bound_spec = {
-    .name = "usmpy._core.BoundKernel",
-    .basicsize = sizeof(bound),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_HAVE_VECTORCALL |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = bound_slots,
-};
+USMPY_SPEC(bound, "usmpy._core.BoundKernel", bound,
+           Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION)

@@ -412,14 +412,4 @@ static PyType_Slot dispatch_slots[] = {
     {Py_tp_getset, dispatch_getset},   {0, NULL},
 };
 
-static PyType_Spec dispatch_spec = {
-    .name = "usmpy._core._Dispatch",
-    .basicsize = sizeof(dispatch),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = dispatch_slots,
-};
-
-int usmpy_dispatch_add_type(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &dispatch_spec, NULL, &state->dispatch_type);
-}
+USMPY_SPEC(dispatch, "usmpy._core._Dispatch", dispatch, Py_TPFLAGS_HAVE_GC)

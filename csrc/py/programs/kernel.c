@@ -384,18 +384,4 @@ static PyType_Slot kernel_slots[] = {
     {Py_tp_members, kernel_members},   {0, NULL},
 };
 
-static PyType_Spec kernel_spec = {
-    .name = "usmpy.Kernel",
-    .basicsize = sizeof(usmpy_kernel),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = kernel_slots,
-};
-
-int usmpy_kernel_add_types(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &kernel_spec, state->immutable_type, &state->kernel_type) < 0 ||
-                   usmpy_add_type(module, &usmpy_bound_spec, state->immutable_type, &state->bound_type) < 0
-               ? -1
-               : 0;
-}
+USMPY_SPEC(kernel, "usmpy.Kernel", usmpy_kernel, Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION)

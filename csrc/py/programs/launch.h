@@ -45,7 +45,6 @@ PyObject *usmpy_signature_text(const usm_kernel *kernel);
 
 /* kernel[key]: a new BoundKernel, or NULL with TypeError or ValueError. */
 PyObject *usmpy_kernel_bind(PyObject *kernel, PyObject *key);
-extern PyType_Spec usmpy_bound_spec;
 
 /*
  * Checks everything, then submits. queue: a Queue, or NULL for the one that the arrays share. depends: as in

@@ -273,14 +273,4 @@ static PyType_Slot program_slots[] = {
     {Py_tp_members, program_members},   {0, NULL},
 };
 
-static PyType_Spec program_spec = {
-    .name = "usmpy.Program",
-    .basicsize = sizeof(usmpy_program),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = program_slots,
-};
-
-int usmpy_program_add_type(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &program_spec, state->immutable_type, &state->program_type);
-}
+USMPY_SPEC(program, "usmpy.Program", usmpy_program, Py_TPFLAGS_HAVE_GC)

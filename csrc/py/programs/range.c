@@ -319,32 +319,8 @@ static PyType_Slot local_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec range_spec = {
-    .name = "usmpy.Range",
-    .basicsize = sizeof(usmpy_range),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = range_slots,
-};
+USMPY_SPEC(range, "usmpy.Range", usmpy_range, 0)
 
-static PyType_Spec nd_range_spec = {
-    .name = "usmpy.NdRange",
-    .basicsize = sizeof(usmpy_range),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = nd_range_slots,
-};
+USMPY_SPEC(nd_range, "usmpy.NdRange", usmpy_range, 0)
 
-static PyType_Spec local_spec = {
-    .name = "usmpy.LocalMemory",
-    .basicsize = sizeof(usmpy_local),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = local_slots,
-};
-
-int usmpy_range_add_types(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &range_spec, state->immutable_type, &state->range_type) < 0 ||
-                   usmpy_add_type(module, &nd_range_spec, state->immutable_type, &state->nd_range_type) < 0 ||
-                   usmpy_add_type(module, &local_spec, state->immutable_type, &state->local_type) < 0
-               ? -1
-               : 0;
-}
+USMPY_SPEC(local, "usmpy.LocalMemory", usmpy_local, 0)
