@@ -192,10 +192,7 @@ static void set_error(PyObject *exception, const char *format, va_list values)
         text = PyUnicode_FromFormatV(other, again);
     }
     va_end(again);
-    if (text != NULL) {
-        PyErr_SetObject(exception, text);
-        Py_DECREF(text);
-    }
+    usmpy_raise_text(exception, text);
 }
 
 void *usmpy_error_format(PyObject *exception, const char *format, ...)
@@ -244,16 +241,13 @@ PyObject *usmpy_index_of(PyObject *object, const char *parameter, Py_ssize_t i, 
 {
     int is = is_index(object);
     PyObject *number = is > 0 ? PyNumber_Index(object) : NULL;
-    PyObject *type, *cause, *traceback;
     if (is < 0) {
         usmpy_name_argument(parameter);
     }
     if (number != NULL || is < 0 || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError))) {
         return number;
     }
-    PyErr_Fetch(&type, &cause, &traceback);
-    PyErr_NormalizeException(&type, &cause, &traceback);
-    PyObject *text = usmpy_text_of(object);
+    PyObject *cause = usmpy_take_exception(), *text = usmpy_text_of(object);
     if (text != NULL && i < 0) {
         PyErr_Format(PyExc_TypeError, "%s is %.100U; %s", parameter, text, allowed);
     } else if (text != NULL) {
@@ -263,8 +257,6 @@ PyObject *usmpy_index_of(PyObject *object, const char *parameter, Py_ssize_t i, 
         usmpy_set_cause(cause);
     }
     Py_XDECREF(text);
-    Py_XDECREF(type);
-    Py_XDECREF(traceback);
     return NULL;
 }
 

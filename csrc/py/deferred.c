@@ -2,6 +2,7 @@
 #include "deferred.h"
 
 #include "docstrings.h"
+#include "errors.h"
 #include "interpreter.h"
 #include "lock.h"
 #include "thread.h"
@@ -164,9 +165,8 @@ void usmpy_deferred_drain(void)
     usm_deferred_drain(usm_deferred_here());
 }
 
-static int drain_pending(void *unused)
+static int drain_pending(void *Py_UNUSED(unused))
 {
-    (void)unused;
     atomic_store(&scheduled, false);
     usmpy_deferred_drain();
     return 0;
@@ -453,8 +453,7 @@ void usmpy_deferred_poll_quietly(void)
     if (!usm_deferred_waiting() || usmpy_interpreter_of(NULL)->ended || usmpy_is_finalizing()) {
         return;
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *pending = usmpy_take_exception();
     usmpy_deferred_drain();
-    PyErr_Restore(type, value, traceback);
+    usmpy_restore_exception(pending);
 }

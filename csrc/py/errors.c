@@ -93,14 +93,72 @@ static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
     return copy;
 }
 
+PyObject *usmpy_take_exception(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type, *exception, *traceback;
+    PyErr_Fetch(&type, &exception, &traceback);
+    PyErr_NormalizeException(&type, &exception, &traceback);
+    if (exception != NULL && traceback != NULL) {
+        (void)PyException_SetTraceback(exception, traceback);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return exception;
+#endif
+}
+
+void usmpy_restore_exception(PyObject *exception)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyErr_SetRaisedException(exception);
+#else
+    PyObject *type = exception == NULL ? NULL : Py_NewRef(Py_TYPE(exception));
+    PyErr_Restore(type, exception, exception == NULL ? NULL : PyException_GetTraceback(exception));
+#endif
+}
+
+void usmpy_release_quietly(PyObject *object)
+{
+    PyObject *pending = usmpy_take_exception();
+    Py_XDECREF(object);
+    usmpy_restore_exception(pending);
+}
+
+void *usmpy_raise_text(PyObject *class, PyObject *text)
+{
+    if (text != NULL) {
+        PyErr_SetObject(class, text);
+        Py_DECREF(text);
+    }
+    return NULL;
+}
+
 void usmpy_set_cause(PyObject *cause)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyException_SetContext(value, Py_NewRef(cause));
-    PyException_SetCause(value, cause);
-    PyErr_Restore(type, value, traceback);
+    PyObject *exception = usmpy_take_exception();
+    PyException_SetContext(exception, Py_NewRef(cause));
+    PyException_SetCause(exception, cause);
+    usmpy_restore_exception(exception);
+}
+
+void usmpy_prefix_message(PyObject *class, const char *format, ...)
+{
+    va_list values;
+    PyObject *exception = usmpy_take_exception(), *cause = PyException_GetCause(exception);
+    va_start(values, format);
+    PyObject *prefix = PyUnicode_FromFormatV(format, values);
+    va_end(values);
+    if (prefix != NULL) {
+        PyErr_Format(class, "%U: %S", prefix, exception);
+        Py_DECREF(prefix);
+    }
+    if (cause != NULL) {
+        usmpy_set_cause(cause);
+    }
+    Py_DECREF(exception);
 }
 
 void usmpy_name_argument(const char *name)
@@ -108,20 +166,9 @@ void usmpy_name_argument(const char *name)
     PyObject *kind = PyErr_ExceptionMatches(PyExc_TypeError)     ? PyExc_TypeError
                      : PyErr_ExceptionMatches(PyExc_BufferError) ? PyExc_BufferError
                                                                  : NULL;
-    if (kind == NULL) {
-        return;
+    if (kind != NULL) {
+        usmpy_prefix_message(kind, "%s", name);
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyErr_Format(kind, "%s: %S", name, value);
-    PyObject *cause = PyException_GetCause(value);
-    if (cause != NULL) {
-        usmpy_set_cause(cause);
-    }
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
 }
 
 void usmpy_chain_foreign(const char *what, PyObject *x)
@@ -129,20 +176,9 @@ void usmpy_chain_foreign(const char *what, PyObject *x)
     if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) {
         return;
     }
-    PyObject *type, *cause, *traceback;
-    PyErr_Fetch(&type, &cause, &traceback);
-    PyErr_NormalizeException(&type, &cause, &traceback);
-    if (traceback != NULL) {
-        (void)PyException_SetTraceback(cause, traceback);
-    }
-    PyObject *text = usmpy_call("usmpy._objects", "failure", "(sOO)", what, x, cause);
-    if (text != NULL) {
-        PyErr_SetObject(PyExc_BufferError, text);
-        Py_DECREF(text);
-    }
+    PyObject *cause = usmpy_take_exception();
+    usmpy_raise_text(PyExc_BufferError, usmpy_call("usmpy._objects", "failure", "(sOO)", what, x, cause));
     usmpy_set_cause(cause);
-    Py_XDECREF(type);
-    Py_XDECREF(traceback);
 }
 
 void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error)
@@ -225,18 +261,7 @@ static void settle(PyObject *exception)
 
 usm_status usmpy_capture_exception(usm_error *error)
 {
-#if PY_VERSION_HEX >= 0x030C0000
-    PyObject *exception = PyErr_GetRaisedException();
-#else
-    PyObject *type, *exception, *traceback;
-    PyErr_Fetch(&type, &exception, &traceback);
-    PyErr_NormalizeException(&type, &exception, &traceback);
-    if (exception != NULL && traceback != NULL) {
-        PyException_SetTraceback(exception, traceback);
-    }
-    Py_XDECREF(type);
-    Py_XDECREF(traceback);
-#endif
+    PyObject *exception = usmpy_take_exception();
     settle(exception);
     const char *type_name = Py_TYPE(exception)->tp_name;
     void *payload = usmpy_deferred_hold(exception);

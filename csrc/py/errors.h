@@ -31,8 +31,21 @@ PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure);
 /* Once a process: reports failures that were never retrieved to sys.unraisablehook. */
 void usmpy_errors_start(void);
 
+/*
+ * The pending exception with its traceback, which is no longer set, and sets it again. NULL: there is none.
+ * What is between them may run Python code.
+ */
+USM_GIVES PyObject *usmpy_take_exception(void);
+void usmpy_restore_exception(USM_TAKES PyObject *exception);
+/* Releases a reference (NULL: none) while the pending exception stays. */
+void usmpy_release_quietly(USM_TAKES PyObject *object);
+
+/* Raises class(text); for NULL an exception is set already. Returns NULL, for its caller to return. */
+void *usmpy_raise_text(PyObject *class, USM_TAKES PyObject *text);
 /* Gives the pending exception this cause, as `raise ... from` does. */
 void usmpy_set_cause(USM_TAKES PyObject *cause);
+/* Puts this text and a colon before the message of the pending exception, which becomes one of `class`. */
+void usmpy_prefix_message(PyObject *class, const char *format, ...);
 /* Says in a TypeError or BufferError about an object which argument it is. */
 void usmpy_name_argument(const char *name);
 

@@ -1,6 +1,8 @@
 /* The records of the interpreters that have imported usmpy, and who may release objects of which. */
 #include "interpreter.h"
 
+#include "errors.h"
+
 #include "core/base/heap.h"
 
 #include <stddef.h>
@@ -72,12 +74,11 @@ static usm_deferred_fate fate_of(usm_deferred_list *list)
 static void close_record(PyObject *capsule)
 {
     usmpy_interpreter *own = PyCapsule_GetPointer(capsule, "usmpy._core._interpreter");
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *pending = usmpy_take_exception();
     atomic_store(&own->ended, true);
     atomic_store(&own->state, NULL);
     usm_deferred_close(own->list);
-    PyErr_Restore(type, value, traceback);
+    usmpy_restore_exception(pending);
 }
 
 /* Makes the interpreter close the record at its end. 0 or -1. */

@@ -1,6 +1,7 @@
 /* Keeps: Python objects and buffers that a task, a queue, a context or an allocation holds. */
 #include "keep.h"
 
+#include "errors.h"
 #include "interpreter.h"
 #include "lock.h"
 
@@ -81,14 +82,13 @@ PyObject *usmpy_keep_get(const usm_keep *keep)
 
 void usmpy_keep_drop(usm_keep *list)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback); /* the last reference to an object may run Python code */
+    PyObject *pending = usmpy_take_exception(); /* the last reference to an object may run Python code */
     while (list != NULL) {
         usm_keep *next = list->next;
         list->deferred.run(&list->deferred);
         list = next;
     }
-    PyErr_Restore(type, value, traceback);
+    usmpy_restore_exception(pending);
 }
 
 void usmpy_keep_release(void *owner)

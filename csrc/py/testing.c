@@ -67,9 +67,8 @@ static void install_hooks(void)
     memory.installed = true;
 }
 
-static PyObject *fault(PyObject *module, PyObject *args)
+static PyObject *fault(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    (void)module;
     const char *entry;
     long n;
     if (!PyArg_ParseTuple(args, "sl:_fault", &entry, &n)) {
@@ -87,9 +86,8 @@ static PyObject *fault(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *fault_calls(PyObject *module, PyObject *entry)
+static PyObject *fault_calls(PyObject *Py_UNUSED(module), PyObject *entry)
 {
-    (void)module;
     const char *name = PyUnicode_AsUTF8(entry);
     if (name == NULL) {
         return NULL;
@@ -97,10 +95,8 @@ static PyObject *fault_calls(PyObject *module, PyObject *entry)
     return PyLong_FromLong(strcmp(name, "python") == 0 ? atomic_load(&memory.calls) : usm_fault_calls(name));
 }
 
-static PyObject *fault_entries(PyObject *module, PyObject *unused)
+static PyObject *fault_entries(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     PyObject *list = Py_BuildValue("[s]", "python");
     for (int i = 0; list != NULL && usm_fault_entries[i] != NULL; i++) {
         usmpy_append(&list, PyUnicode_FromString(usm_fault_entries[i]));
@@ -108,19 +104,15 @@ static PyObject *fault_entries(PyObject *module, PyObject *unused)
     return list;
 }
 
-static PyObject *forget_reports(PyObject *module, PyObject *unused)
+static PyObject *forget_reports(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     usm_unretrieved_forget_reports();
     Py_RETURN_NONE;
 }
 
 /* {"events": 0, ...}: live core objects, for tests. */
-static PyObject *live_counts(PyObject *module, PyObject *unused)
+static PyObject *live_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     usmpy_deferred_poll();
     Py_BEGIN_ALLOW_THREADS
         usm_reclaimer_settle();
@@ -135,10 +127,8 @@ static PyObject *live_counts(PyObject *module, PyObject *unused)
 }
 
 /* The device kernels in the extension: {name: bytes} for each usm_kernel_form. */
-static PyObject *kernel_sources(PyObject *module, PyObject *unused)
+static PyObject *kernel_sources(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     PyObject *forms = PyList_New(0);
     for (int form = 0; forms != NULL && form < USM_KERNEL_FORMS; form++) {
         const usm_kernel_source *source = usm_kernel_sources((usm_kernel_form)form);
@@ -186,9 +176,8 @@ static PyObject *launch_as_tuple(const usm_kernel_launch *launch, const usm_kern
  * addresses, names and strides in elements. Returns (size, unaligned, [(dst, src, axes, global, local)]) as
  * in kernels.h.
  */
-static PyObject *kernel_launches(PyObject *module, PyObject *args)
+static PyObject *kernel_launches(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    (void)module;
     unsigned long long dst, src;
     const char *dst_name, *src_name;
     PyObject *shape, *dst_strides, *src_strides;

@@ -53,11 +53,11 @@ static bool raise_dropped(void)
     }
     PyObject *exception = atomic_exchange(&kept, NULL);
     PyObject *traceback = PyException_GetTraceback(exception);
+    Py_XDECREF(traceback);
     if (Py_REFCNT(exception) == 1 && traceback == kept_traceback) {
-        PyErr_Restore(Py_NewRef(Py_TYPE(exception)), exception, traceback);
+        usmpy_restore_exception(exception);
         return true;
     }
-    Py_XDECREF(traceback);
     Py_DECREF(exception);
     return false;
 }
@@ -71,16 +71,12 @@ static int look_for_dropped(void *Py_UNUSED(unused))
 /* Keeps the exception that is set. */
 static void keep_interrupt(void)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback != NULL) {
-        (void)PyException_SetTraceback(value, traceback);
-    }
-    kept_traceback = traceback;
+    PyObject *exception = usmpy_take_exception();
+    kept_traceback = PyException_GetTraceback(exception);
+    Py_XDECREF(kept_traceback); /* the exception has it */
     kept_thread = PyThread_get_thread_ident();
-    Py_XDECREF(atomic_exchange(&kept, Py_NewRef(value)));
-    PyErr_Restore(type, value, traceback);
+    Py_XDECREF(atomic_exchange(&kept, Py_NewRef(exception)));
+    usmpy_restore_exception(exception);
     (void)Py_AddPendingCall(look_for_dropped, NULL); /* if it fails, the next wait looks */
 }
 

@@ -34,14 +34,13 @@ static void free_schema(PyObject *capsule)
 /* Of all three kinds of arrays, which begin with the same structure. */
 static void free_array(PyObject *capsule)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback); /* the release of a producer may run Python code */
+    PyObject *pending = usmpy_take_exception(); /* the release of a producer may run Python code */
     usm_arrow_array *array = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule));
     if (array->release != NULL) {
         array->release(array);
     }
     free(array);
-    PyErr_Restore(type, value, traceback);
+    usmpy_restore_exception(pending);
 }
 
 /* A capsule over `size` bytes of zeros, as which a structure counts as released. */
@@ -324,10 +323,7 @@ static usmpy_array *import_pair(usmpy_state *state, PyObject *pair, bool on_devi
         return NULL;
     }
     usmpy_array *array = import_layout(state, &layout, device, sync_event, owner);
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    Py_DECREF(owner);
-    PyErr_Restore(type, value, traceback);
+    usmpy_release_quietly(owner);
     return array;
 }
 
@@ -336,10 +332,7 @@ usmpy_array *usmpy_array_from_arrow(usmpy_state *state, PyObject *object)
     bool on_device;
     PyObject *pair = ask_pair(state, object, &on_device);
     usmpy_array *array = pair == NULL ? NULL : import_pair(state, pair, on_device);
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    Py_XDECREF(pair); /* the release of a refused array may run Python code */
-    PyErr_Restore(type, value, traceback);
+    usmpy_release_quietly(pair); /* the release of a refused array may run Python code */
     return array;
 }
 

@@ -119,9 +119,8 @@ static usmpy_array *import_borrowed(usmpy_state *state, PyObject *object, const 
                                         : usmpy_import_dlpack(state, object, queue, true);
 }
 
-static PyObject *borrow_enter(PyObject *self, PyObject *unused)
+static PyObject *borrow_enter(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_borrow *borrow = (usmpy_borrow *)self;
     usmpy_state *state = usmpy_state_of(self);
     usmpy_deferred_poll();
@@ -156,10 +155,8 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
  * Makes the owner's stream wait on the device for our work; without a stream, waits here. Work on a USMArray
  * is ordered by a marker in the queue. In every case the borrowed array becomes invalid.
  */
-static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *borrow_exit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(nargs))
 {
-    (void)args;
-    (void)nargs;
     usmpy_borrow *borrow = (usmpy_borrow *)self;
     usmpy_state *state = usmpy_state_of(self);
     usmpy_array *array = atomic_exchange(&borrow->array, NULL);
@@ -298,9 +295,8 @@ static int begin_in_queue(usmpy_state *state, usm_queue *queue, const usm_access
     return is_late ? usmpy_wait_alloc(state, access->alloc, access->mode, INT64_MAX) : 0;
 }
 
-static PyObject *lend_enter(PyObject *self, PyObject *unused)
+static PyObject *lend_enter(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_lend *lend = (usmpy_lend *)self;
     usmpy_state *state = usmpy_state_of(self);
     const usm_access access = {lend->array->alloc, usmpy_foreign_access(lend->array)};
@@ -338,10 +334,8 @@ static int end_in_stream(usmpy_state *state, const usmpy_lend *lend, const usm_a
         &error);
 }
 
-static PyObject *lend_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *lend_exit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(nargs))
 {
-    (void)args;
-    (void)nargs;
     usmpy_lend *lend = (usmpy_lend *)self;
     usmpy_state *state = usmpy_state_of(self);
     const usm_access access = {lend->array->alloc, usmpy_foreign_access(lend->array)};

@@ -219,9 +219,8 @@ static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
     return PyLong_FromVoidPtr(usm_queue_stream(queue));
 }
 
-PyObject *usmpy_array_cuda_interface(PyObject *self, void *unused)
+PyObject *usmpy_array_cuda_interface(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_array *array = (usmpy_array *)self;
     if (!usmpy_has_streams(array->alloc) || array->alloc->place->device->info.dlpack_type != kDLCUDA) {
         return PyErr_Format(PyExc_AttributeError,

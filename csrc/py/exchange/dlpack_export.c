@@ -25,9 +25,8 @@ DLDevice usmpy_dlpack_device(usmpy_array *array)
     return (DLDevice){(DLDeviceType)info->dlpack_type, info->dlpack_id};
 }
 
-PyObject *usmpy_array_dlpack_device(PyObject *self, PyObject *unused)
+PyObject *usmpy_array_dlpack_device(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     DLDevice device = usmpy_dlpack_device((usmpy_array *)self);
     return usmpy_int_tuple(2, (int64_t[]){device.device_type, device.device_id});
 }

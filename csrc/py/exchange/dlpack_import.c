@@ -93,15 +93,12 @@ static bool arguments_did_not_bind(void)
 {
     static const char *const words[] = {"keyword", "positional argument", "takes no arguments",
                                         "incompatible function arguments"};
-    PyObject *type, *value, *traceback;
     bool refused = false;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject *frames = value == NULL ? NULL : PyException_GetTraceback(value);
-    bool no_frames = traceback == NULL && frames == NULL;
-    if (type == PyExc_TypeError &&
-        (no_frames || is_frame_of_compiled_code(traceback != NULL ? traceback : frames))) {
-        PyObject *text = PyObject_Str(value);
+    PyObject *exception = usmpy_take_exception(), *frames = PyException_GetTraceback(exception);
+    bool no_frames = frames == NULL;
+    if (Py_IS_TYPE(exception, (PyTypeObject *)PyExc_TypeError) &&
+        (no_frames || is_frame_of_compiled_code(frames))) {
+        PyObject *text = PyObject_Str(exception);
         const char *message = text == NULL ? NULL : PyUnicode_AsUTF8(text);
         for (size_t i = 0; message != NULL && i < sizeof words / sizeof words[0]; i++) {
             refused = refused || strstr(message, words[i]) != NULL;
@@ -111,7 +108,7 @@ static bool arguments_did_not_bind(void)
         PyErr_Clear();
     }
     Py_XDECREF(frames);
-    PyErr_Restore(type, value, traceback);
+    usmpy_restore_exception(exception);
     return refused;
 }
 
@@ -212,10 +209,7 @@ static usmpy_array *through_method(usmpy_state *state, PyObject *x, const usmpy_
         }
         return array;
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    Py_DECREF(capsule); /* its destructor may run Python code */
-    PyErr_Restore(type, value, traceback);
+    usmpy_release_quietly(capsule); /* its destructor may run Python code */
     return NULL;
 }
 

@@ -24,8 +24,7 @@ static void delete_legacy(void *owner)
 
 void usmpy_tensor_delete(usmpy_tensor *tensor)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback); /* the deleter may run Python code */
+    PyObject *pending = usmpy_take_exception(); /* the deleter may run Python code */
     if (tensor->versioned != NULL) {
         delete_versioned(tensor->versioned);
     } else if (tensor->legacy != NULL) {
@@ -33,7 +32,7 @@ void usmpy_tensor_delete(usmpy_tensor *tensor)
     }
     tensor->versioned = NULL;
     tensor->legacy = NULL;
-    PyErr_Restore(type, value, traceback);
+    usmpy_restore_exception(pending);
 }
 
 /* The kind of memory of a DLPack device type, for memory that the driver is not asked about. */

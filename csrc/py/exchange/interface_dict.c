@@ -43,12 +43,11 @@ int usmpy_interface_read(usmpy_state *state, PyObject *object, const usmpy_inter
 
 void usmpy_interface_clear(PyObject **members, size_t n)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback); /* the last reference to a member may run Python code */
+    PyObject *pending = usmpy_take_exception(); /* the last reference to a member may run Python code */
     for (size_t i = 0; i < n; i++) {
         Py_XDECREF(members[i]);
     }
-    PyErr_Restore(type, value, traceback);
+    usmpy_restore_exception(pending);
 }
 
 static int parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dtype)

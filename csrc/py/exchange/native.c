@@ -196,23 +196,20 @@ static PyObject *handle_of(const usm_backend *backend, usm_native what, const vo
     return PyLong_FromVoidPtr(usm_native_handle(backend, what, object));
 }
 
-PyObject *usmpy_device_native_handle(PyObject *self, void *unused)
+PyObject *usmpy_device_native_handle(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const usm_device *device = ((usmpy_device *)self)->device;
     return handle_of(device->backend, USM_NATIVE_DEVICE, device);
 }
 
-PyObject *usmpy_context_native_handle(PyObject *self, void *unused)
+PyObject *usmpy_context_native_handle(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const usm_context *context = ((usmpy_context *)self)->context;
     return handle_of(context->backend, USM_NATIVE_CONTEXT, context);
 }
 
-PyObject *usmpy_queue_native_handle(PyObject *self, void *unused)
+PyObject *usmpy_queue_native_handle(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     void *handle = usm_queue_handle(usmpy_queue_of(self));
     if (handle == NULL) {
         Py_RETURN_NONE;

@@ -22,18 +22,12 @@ static bool refused(PyObject **first)
          PyErr_ExceptionMatches(PyExc_MemoryError))) {
         return false;
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback != NULL) {
-        (void)PyException_SetTraceback(value, traceback);
-    }
+    PyObject *refusal = usmpy_take_exception();
     if (*first == NULL) {
-        *first = Py_NewRef(value);
+        *first = refusal;
+    } else {
+        Py_DECREF(refusal);
     }
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
     return true;
 }
 

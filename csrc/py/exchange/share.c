@@ -41,9 +41,8 @@ static PyObject *share(usmpy_state *state, PyObject *const *arguments)
     return (PyObject *)copy;
 }
 
-PyObject *usmpy_array_get_shareable(PyObject *self, void *unused)
+PyObject *usmpy_array_get_shareable(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyBool_FromLong(usm_share_has(((usmpy_array *)self)->alloc));
 }
 
@@ -57,9 +56,8 @@ static PyObject *tuple_of(const int *descriptors, size_t n)
     return tuple;
 }
 
-PyObject *usmpy_array_get_ipc_handle(PyObject *self, PyObject *unused)
+PyObject *usmpy_array_get_ipc_handle(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_array *array = (usmpy_array *)self;
     usm_share_handle handle;
     int descriptors[USM_HANDLE_DESCRIPTORS];

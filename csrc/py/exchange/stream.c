@@ -308,9 +308,8 @@ PyObject *usmpy_queue_from_stream(usmpy_state *state, PyObject *Py_UNUSED(type),
     return usmpy_queue_wrap(state, queue);
 }
 
-PyObject *usmpy_queue_cuda_stream(PyObject *self, PyObject *unused)
+PyObject *usmpy_queue_cuda_stream(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     usm_queue *queue = usmpy_queue_of(self);
     if (!usm_backend_has_streams(queue->backend)) {
         return PyErr_Format(PyExc_TypeError, "a queue of backend %s is not a CUDA stream",

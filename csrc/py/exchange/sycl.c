@@ -293,9 +293,8 @@ static void *make_queue(usm_queue *queue, const void *device)
     return out;
 }
 
-PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused)
+PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_state *state = usmpy_state_of(self);
     usm_queue *queue = usmpy_queue_of(self);
     void *native;

@@ -155,9 +155,8 @@ static PyObject *syclobj_of(usmpy_state *state, usmpy_array *array)
     return queue;
 }
 
-PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused)
+PyObject *usmpy_array_sycl_interface(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_array *array = (usmpy_array *)self;
     if (array->alloc->place->device->info.dlpack_type != kDLOneAPI) {
         return PyErr_Format(PyExc_AttributeError,

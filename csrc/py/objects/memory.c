@@ -150,8 +150,7 @@ static char *place_in_program(void)
     if (usmpy_is_finalizing() || !usmpy_is_attached()) {
         return NULL;
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *pending = usmpy_take_exception();
     PyFrameObject *frame = PyEval_GetFrame(); /* borrowed */
     Py_XINCREF(frame);
     while (frame != NULL && is_ours(frame)) {
@@ -161,7 +160,7 @@ static char *place_in_program(void)
     }
     char *text = frame == NULL ? NULL : describe(frame);
     Py_XDECREF(frame);
-    PyErr_Restore(type, value, traceback);
+    usmpy_restore_exception(pending);
     return text;
 }
 

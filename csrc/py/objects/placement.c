@@ -244,18 +244,11 @@ PyObject *usmpy_placement_text(usmpy_state *state, const char *function, const c
     return text;
 }
 
-static void raise_placement(usmpy_state *state, PyObject *text)
-{
-    if (text != NULL) {
-        PyErr_SetObject(state->placement_error, text);
-        Py_DECREF(text);
-    }
-}
-
 void usmpy_raise_placement(usmpy_state *state, const char *function, PyObject *const *arguments,
                            const char *const *names, Py_ssize_t n)
 {
-    raise_placement(state, usmpy_placement_text(state, function, NULL, arguments, names, n));
+    usmpy_raise_text(state->placement_error,
+                     usmpy_placement_text(state, function, NULL, arguments, names, n));
 }
 
 PyObject *usmpy_common_queue(usmpy_state *state, const char *function, const char *list,
@@ -269,8 +262,8 @@ PyObject *usmpy_common_queue(usmpy_state *state, const char *function, const cha
         *kind = arrays[i]->alloc->kind > *kind ? (usm_kind)arrays[i]->alloc->kind : *kind;
     }
     if (!same) {
-        raise_placement(state,
-                        usmpy_placement_text(state, function, list, (PyObject *const *)arrays, NULL, n));
+        usmpy_raise_text(state->placement_error,
+                         usmpy_placement_text(state, function, list, (PyObject *const *)arrays, NULL, n));
     }
     return same ? queue : NULL;
 }
@@ -323,20 +316,17 @@ static int item_of(usmpy_state *state, PyObject *value, PyObject **scalar, usm_d
 {
     PyObject *array = usmpy_import_any(state, value);
     if (array == NULL) {
-        PyObject *type, *error, *traceback;
-        if (!PyErr_Occurred()) {
+        PyObject *refusal = usmpy_take_exception();
+        if (refusal == NULL) {
             return NO_ARRAY;
         }
-        PyErr_Fetch(&type, &error, &traceback);
         *scalar = long_double_of(value);
         if (*scalar == NULL) {
-            PyErr_Restore(type, error, traceback);
+            usmpy_restore_exception(refusal);
             return -1;
         }
         *dtype = PyComplex_Check(*scalar) ? USM_COMPLEX128 : USM_FLOAT64;
-        Py_DECREF(type);
-        Py_XDECREF(error);
-        Py_XDECREF(traceback);
+        Py_DECREF(refusal);
         return 1;
     }
     bool is_number = ((usmpy_array *)array)->ndim == 0;

@@ -21,24 +21,13 @@
  */
 static void add_name(usmpy_state *state, const usm_kernel *kernel, size_t i, size_t shown)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    if (type != PyExc_TypeError && type != PyExc_ValueError && type != PyExc_OverflowError &&
-        type != PyExc_BufferError && type != state->placement_error) {
-        PyErr_Restore(type, value, traceback);
-        return;
-    }
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject *cause = PyException_GetCause(value);
+    PyObject *class = PyErr_Occurred();
     const char *name = kernel->parameters[i].name;
-    PyErr_Format(type, "argument %zu (%s) of %s: %S", shown, name != NULL ? name : "unnamed", kernel->name,
-                 value);
-    if (cause != NULL) {
-        usmpy_set_cause(cause);
+    if (class == PyExc_TypeError || class == PyExc_ValueError || class == PyExc_OverflowError ||
+        class == PyExc_BufferError || class == state->placement_error) {
+        usmpy_prefix_message(class, "argument %zu (%s) of %s", shown, name != NULL ? name : "unnamed",
+                             kernel->name);
     }
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
 }
 
 /* "x, y, a": the names of the parameters as a new str. */
@@ -236,10 +225,7 @@ static void refuse_queues(usmpy_state *state, const usm_kernel *kernel, const us
                                            "results back with usmpy.copyto(original, %s)",
                                            name, name));
     }
-    if (message != NULL) {
-        PyErr_SetObject(state->placement_error, message);
-        Py_DECREF(message);
-    }
+    usmpy_raise_text(state->placement_error, message);
     PyMem_Free(names);
 }
 
