@@ -192,7 +192,7 @@ static void set_error(PyObject *exception, const char *format, va_list values)
         text = PyUnicode_FromFormatV(other, again);
     }
     va_end(again);
-    usmpy_raise_text(exception, text);
+    usmpy_raise_object(exception, text);
 }
 
 void *usmpy_error_format(PyObject *exception, const char *format, ...)

@@ -127,11 +127,11 @@ void usmpy_release_quietly(PyObject *object)
     usmpy_restore_exception(pending);
 }
 
-void *usmpy_raise_text(PyObject *class, PyObject *text)
+void *usmpy_raise_object(PyObject *class, PyObject *object)
 {
-    if (text != NULL) {
-        PyErr_SetObject(class, text);
-        Py_DECREF(text);
+    if (object != NULL) {
+        PyErr_SetObject(class != NULL ? class : (PyObject *)Py_TYPE(object), object);
+        Py_DECREF(object);
     }
     return NULL;
 }
@@ -177,7 +177,7 @@ void usmpy_chain_foreign(const char *what, PyObject *x)
         return;
     }
     PyObject *cause = usmpy_take_exception();
-    usmpy_raise_text(PyExc_BufferError, usmpy_call("usmpy._objects", "failure", "(sOO)", what, x, cause));
+    usmpy_raise_object(PyExc_BufferError, usmpy_call("usmpy._objects", "failure", "(sOO)", what, x, cause));
     usmpy_set_cause(cause);
 }
 
@@ -192,11 +192,7 @@ void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error)
             ? raised_failure(state, error->failure)
             : make_exception(state, status, error->text, error->backend, error->code, error->name);
     usm_error_clear(error);
-    if (exception != NULL) {
-        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
-        Py_DECREF(exception);
-    }
-    return NULL;
+    return usmpy_raise_object(NULL, exception);
 }
 
 /* Sets the exception of a failure that nobody retrieved, with a traceback. */

@@ -40,8 +40,11 @@ void usmpy_restore_exception(USM_TAKES PyObject *exception);
 /* Releases a reference (NULL: none) while the pending exception stays. */
 void usmpy_release_quietly(USM_TAKES PyObject *object);
 
-/* Raises class(text); for NULL an exception is set already. Returns NULL, for its caller to return. */
-void *usmpy_raise_text(PyObject *class, USM_TAKES PyObject *text);
+/*
+ * Raises class(object), or the object itself if `class` is NULL. For no object an exception is set already.
+ * Returns NULL, for its caller to return.
+ */
+void *usmpy_raise_object(PyObject *class, USM_TAKES PyObject *object);
 /* Gives the pending exception this cause, as `raise ... from` does. */
 void usmpy_set_cause(USM_TAKES PyObject *cause);
 /* Puts this text and a colon before the message of the pending exception, which becomes one of `class`. */

@@ -105,9 +105,13 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
 }
 
 /* An object without an exchange protocol may have CUDA's interface or be a buffer. */
-static usmpy_array *import_borrowed(usmpy_state *state, PyObject *object, const usmpy_type_entry *entry,
-                                    PyObject *queue)
+static usmpy_array *import_borrowed(usmpy_state *state, PyObject *object, PyObject *queue)
 {
+    usmpy_type_entry room;
+    const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(object), &room);
+    if (entry == NULL) {
+        return NULL;
+    }
     if (entry->route != USMPY_ROUTE_NONE) {
         return usmpy_import_dlpack(state, object, queue, true);
     }
@@ -132,12 +136,7 @@ static PyObject *borrow_enter(PyObject *self, PyObject *Py_UNUSED(unused))
         usmpy_array *base = (usmpy_array *)borrow->object;
         array = borrow_own(state, base, borrow->queue != NULL ? borrow->queue : base->queue);
     } else {
-        usmpy_type_entry room;
-        const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(borrow->object), &room);
-        if (entry == NULL) {
-            return NULL;
-        }
-        array = import_borrowed(state, borrow->object, entry, borrow->queue);
+        array = import_borrowed(state, borrow->object, borrow->queue);
         if (array != NULL && borrow->queue != NULL) {
             if (check_reach(usmpy_queue_of(borrow->queue), array) < 0) {
                 Py_CLEAR(array);
@@ -163,19 +162,13 @@ static PyObject *borrow_exit(PyObject *self, PyObject *const *Py_UNUSED(args), P
     if (array == NULL) {
         return PyErr_Format(PyExc_RuntimeError, "borrow() is not entered");
     }
-    int status;
-    if (usmpy_is_array(state, borrow->object)) {
-        status = join_allocs(state, array->queue, array->alloc, ((usmpy_array *)borrow->object)->alloc);
-    } else {
-        status = usmpy_give_back(state, borrow->object, array);
-    }
+    int status = usmpy_is_array(state, borrow->object)
+                     ? join_allocs(state, array->queue, array->alloc, ((usmpy_array *)borrow->object)->alloc)
+                     : usmpy_give_back(state, borrow->object, array);
     atomic_fetch_or_explicit(&array->alloc->flags, USM_ALLOC_ENDED, memory_order_relaxed);
     Py_DECREF(array);
     Py_CLEAR(borrow->object);
-    if (status < 0) {
-        return NULL;
-    }
-    Py_RETURN_FALSE;
+    return status < 0 ? NULL : Py_NewRef(Py_False);
 }
 
 static PyObject *borrow_new(usmpy_state *state, PyTypeObject *type, PyObject *const *out)
@@ -321,19 +314,6 @@ static PyObject *lend_enter(PyObject *self, PyObject *Py_UNUSED(unused))
     return PyLong_FromVoidPtr(lend->array->data);
 }
 
-/* Makes the stream's present work a task on the memory: later uses are ordered after it. 0 or -1. */
-static int end_in_stream(usmpy_state *state, const usmpy_lend *lend, const usm_access *access)
-{
-    usm_error error;
-    usm_device *device = usmpy_stream_device(state, &lend->foreign, access->alloc->place->device, "stream");
-    if (device == NULL) {
-        return -1;
-    }
-    return usmpy_check(
-        state, usm_alloc_stream_retain(access->alloc, access->mode, device, lend->foreign.handle, &error),
-        &error);
-}
-
 static PyObject *lend_exit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(nargs))
 {
     usmpy_lend *lend = (usmpy_lend *)self;
@@ -344,8 +324,16 @@ static PyObject *lend_exit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_
     if (!atomic_compare_exchange_strong(&lend->phase, &entered, EXITED)) {
         return PyErr_Format(PyExc_RuntimeError, "lend() is not entered");
     }
-    if (lend->foreign.handle != NULL) {
-        status = end_in_stream(state, lend, &access);
+    if (lend->foreign.handle != NULL) { /* the stream's present work becomes a task on the memory */
+        usm_error error;
+        usm_device *device =
+            usmpy_stream_device(state, &lend->foreign, access.alloc->place->device, "stream");
+        if (device == NULL) {
+            return NULL;
+        }
+        status = usmpy_check(
+            state, usm_alloc_stream_retain(access.alloc, access.mode, device, lend->foreign.handle, &error),
+            &error);
     } else if (Py_IS_TYPE(lend->stream, state->queue_type)) {
         status = usmpy_submit_point(state, usmpy_queue_of(lend->stream), USM_COMMAND_BARRIER, &access, 1,
                                     NULL, NULL);
@@ -354,10 +342,7 @@ static PyObject *lend_exit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_
         status = usmpy_submit_point(state, usmpy_queue_of(lend->array->queue), USM_COMMAND_MARKER, &access, 1,
                                     &wait, NULL);
     }
-    if (status < 0) {
-        return NULL;
-    }
-    Py_RETURN_FALSE;
+    return status < 0 ? NULL : Py_NewRef(Py_False);
 }
 
 static void lend_dealloc(PyObject *self)

@@ -114,13 +114,7 @@ usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, 
         Py_DECREF(array);
         return usmpy_raise(state, status, &error);
     }
-    array->data = view->buf;
-    array->queue = Py_NewRef(queue);
-    array->dtype = (uint8_t)dtype;
-    array->flags = view->readonly ? 0 : USMPY_WRITABLE;
-    usmpy_array_finish(array);
-    usmpy_trace_import(array, "buffer");
-    return array;
+    return usmpy_array_imported(array, view->buf, Py_NewRef(queue), dtype, !view->readonly, "buffer");
 }
 
 PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object)

@@ -170,13 +170,9 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
     if (queue_object != NULL && usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
         Py_SETREF(queue, Py_NewRef(queue_object));
     }
-    array->queue = queue;
-    array->dtype = (uint8_t)dtype;
     /* A legacy producer must refuse read-only arrays. */
-    array->flags = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0 ? 0 : USMPY_WRITABLE;
-    usmpy_array_finish(array);
-    usmpy_trace_import(array, "DLPack");
-    return array;
+    return usmpy_array_imported(array, array->data, queue, dtype,
+                                (flags & DLPACK_FLAG_BITMASK_READ_ONLY) == 0, "DLPack");
 
 failed:
     Py_XDECREF(array);

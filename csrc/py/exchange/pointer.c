@@ -235,13 +235,8 @@ usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim)
     }
     memcpy(usmpy_shape(array), claim->shape, (size_t)claim->ndim * sizeof *claim->shape);
     memcpy(usmpy_strides(array), claim->strides, (size_t)claim->ndim * sizeof *claim->strides);
-    array->data = claim->address;
-    array->queue = Py_NewRef(claim->queue);
-    array->dtype = (uint8_t)claim->dtype;
-    array->flags = claim->writable ? USMPY_WRITABLE : 0;
-    usmpy_array_finish(array);
-    usmpy_trace_import(array, claim->how);
-    return array;
+    return usmpy_array_imported(array, claim->address, Py_NewRef(claim->queue), claim->dtype, claim->writable,
+                                claim->how);
 }
 
 void usmpy_array_prefer_queue(usmpy_array *array, PyObject *queue_object)

@@ -49,11 +49,11 @@ PyObject *usmpy_array_get_shareable(PyObject *self, void *Py_UNUSED(unused))
 /* A tuple of the ints; the descriptors stay open. NULL with an exception. */
 static PyObject *tuple_of(const int *descriptors, size_t n)
 {
-    PyObject *tuple = PyTuple_New((Py_ssize_t)n);
-    for (size_t i = 0; i < n && tuple != NULL; i++) {
-        usmpy_set_item(&tuple, (Py_ssize_t)i, PyLong_FromLong(descriptors[i]));
+    int64_t values[USM_HANDLE_DESCRIPTORS];
+    for (size_t i = 0; i < n; i++) {
+        values[i] = descriptors[i];
     }
-    return tuple;
+    return usmpy_int_tuple((int)n, values);
 }
 
 PyObject *usmpy_array_get_ipc_handle(PyObject *self, PyObject *Py_UNUSED(unused))
@@ -255,13 +255,8 @@ static PyObject *share_open(usmpy_state *state, PyObject *const *arguments)
     memcpy(usmpy_shape(array), handle.dims, length);
     memcpy(usmpy_strides(array), handle.dims + handle.ndim, length);
     array->alloc = alloc;
-    array->data = alloc->pointer == NULL ? NULL : (char *)alloc->pointer + handle.offset;
-    array->queue = queue;
-    array->dtype = handle.dtype;
-    array->flags = readonly != 0 ? 0 : USMPY_WRITABLE;
-    usmpy_array_finish(array);
-    usmpy_trace_import(array, HANDLE);
-    return (PyObject *)array;
+    char *data = alloc->pointer == NULL ? NULL : (char *)alloc->pointer + handle.offset;
+    return (PyObject *)usmpy_array_imported(array, data, queue, handle.dtype, readonly == 0, HANDLE);
 }
 
 USMPY_FUNCTION(share)

@@ -176,31 +176,12 @@ void usmpy_sycl_release(const usmpy_sycl_object *object)
     usm_native_count(object->backend, object->what, object->handle, false);
 }
 
-PyObject *usmpy_context_queue(usmpy_state *state, usm_context *context)
+/* A native queue has one usmpy queue. Takes over the keeps. */
+static PyObject *adopt_queue(usmpy_state *state, const usmpy_sycl_object *found, usm_keep *keeps)
 {
-    usm_place *place;
     usm_queue *queue;
     usm_error error;
     usm_status status;
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_context_place(context, context->devices[0], &place, &error);
-        if (status == USM_OK) {
-            status = usm_place_queue(place, &queue, &error);
-        }
-    Py_END_ALLOW_THREADS
-    return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
-}
-
-/* A native queue has one usmpy queue. */
-static PyObject *adopt_queue(usmpy_state *state, PyObject *object, const usmpy_sycl_object *found)
-{
-    usm_keep *keeps = NULL;
-    usm_queue *queue;
-    usm_error error;
-    usm_status status;
-    if (usmpy_keep_object(&keeps, object) < 0) {
-        return NULL;
-    }
     Py_BEGIN_ALLOW_THREADS
         status = usm_queue_adopt_once(found->backend, found->handle, keeps, &queue, &error);
     Py_END_ALLOW_THREADS
@@ -212,17 +193,13 @@ static PyObject *adopt_queue(usmpy_state *state, PyObject *object, const usmpy_s
     return usmpy_queue_wrap(state, queue);
 }
 
-static PyObject *adopt_context(usmpy_state *state, PyObject *object, const usmpy_sycl_object *found)
+static PyObject *adopt_context(usmpy_state *state, const usmpy_sycl_object *found, usm_keep *keeps)
 {
-    usm_keep *keeps = NULL;
-    if (usmpy_keep_object(&keeps, object) < 0) {
-        return NULL;
-    }
     usm_context *context = usmpy_adopt_context(state, found->backend, found->handle, keeps);
     if (context == NULL) {
         return NULL;
     }
-    PyObject *queue = usmpy_context_queue(state, context);
+    PyObject *queue = usmpy_cached_queue(state, context, context->devices[0]);
     usm_context_release(context);
     return queue;
 }
@@ -230,11 +207,15 @@ static PyObject *adopt_context(usmpy_state *state, PyObject *object, const usmpy
 PyObject *usmpy_sycl_queue(usmpy_state *state, PyObject *object)
 {
     usmpy_sycl_object found;
+    usm_keep *keeps = NULL;
+    PyObject *queue = NULL;
     if (usmpy_sycl_native(state, object, &found) < 0) {
         return NULL;
     }
-    PyObject *queue = found.what == USM_NATIVE_QUEUE ? adopt_queue(state, object, &found)
-                                                     : adopt_context(state, object, &found);
+    if (usmpy_keep_object(&keeps, object) == 0) {
+        queue = found.what == USM_NATIVE_QUEUE ? adopt_queue(state, &found, keeps)
+                                               : adopt_context(state, &found, keeps);
+    }
     usmpy_sycl_release(&found);
     return queue;
 }

@@ -33,7 +33,4 @@ PyObject *usmpy_sycl_owner(usmpy_state *state, const usm_queue *queue);
 /* Method of Queue: a capsule with a SYCL queue over the same native queue, as dpctl takes it. */
 PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused);
 
-/* The cached queue of the context's first device: new reference. */
-PyObject *usmpy_context_queue(usmpy_state *state, usm_context *context);
-
 #endif

@@ -30,14 +30,6 @@ static const usmpy_interface sycl = {
                 [VERSION] = {USMPY_version, false}},
 };
 
-/* The Queue of a syclobj that is an object of usmpy or a filter string: new reference. */
-static PyObject *queue_of_ours(usmpy_state *state, PyObject *object)
-{
-    return Py_IS_TYPE(object, state->context_type)
-               ? usmpy_context_queue(state, ((usmpy_context *)object)->context)
-               : usmpy_queue_from(state, object, "syclobj");
-}
-
 static bool is_ours(usmpy_state *state, PyObject *object)
 {
     return Py_IS_TYPE(object, state->queue_type) || Py_IS_TYPE(object, state->device_type) ||
@@ -47,8 +39,12 @@ static bool is_ours(usmpy_state *state, PyObject *object)
 /* The Queue of any syclobj: new reference. Waits for the work in a SYCL queue. */
 static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
 {
+    if (Py_IS_TYPE(object, state->context_type)) {
+        usm_context *context = ((usmpy_context *)object)->context;
+        return usmpy_cached_queue(state, context, context->devices[0]);
+    }
     if (is_ours(state, object)) {
-        return queue_of_ours(state, object);
+        return usmpy_queue_from(state, object, "syclobj");
     }
     if (!usmpy_is_sycl(object)) {
         return PyErr_Format(
@@ -146,7 +142,7 @@ static PyObject *syclobj_of(usmpy_state *state, usmpy_array *array)
 {
     PyObject *queue = Py_NewRef(array->queue);
     if (usmpy_queue_of(queue)->context != array->alloc->context) {
-        Py_SETREF(queue, usmpy_context_queue(state, array->alloc->context));
+        Py_SETREF(queue, usmpy_cached_queue(state, array->alloc->context, array->alloc->context->devices[0]));
     }
     PyObject *owner = queue == NULL ? NULL : usmpy_sycl_owner(state, usmpy_queue_of(queue));
     if (owner != NULL) {

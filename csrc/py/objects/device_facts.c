@@ -1,8 +1,8 @@
 /* Getters of Device that read a member of the core's device: one table for properties and info(). */
 #include "device_facts.h"
 
-#include "objects.h"
 #include "py/args.h"
+#include "py/arrays/array.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -49,15 +49,12 @@ static PyObject *make_uuid(const uint8_t bytes[16])
 /* The sizes up to the first 0. */
 static PyObject *sub_group_sizes(const uint32_t *sizes)
 {
-    Py_ssize_t n = 0;
-    while (n < USM_MAX_SUB_GROUP_SIZES && sizes[n] != 0) {
-        n++;
+    int64_t values[USM_MAX_SUB_GROUP_SIZES];
+    int n = 0;
+    for (; n < USM_MAX_SUB_GROUP_SIZES && sizes[n] != 0; n++) {
+        values[n] = sizes[n];
     }
-    PyObject *tuple = PyTuple_New(n);
-    for (Py_ssize_t i = 0; tuple != NULL && i < n; i++) {
-        usmpy_set_item(&tuple, i, PyLong_FromUnsignedLong(sizes[i]));
-    }
-    return tuple;
+    return usmpy_int_tuple(n, values);
 }
 
 static const char *aspect_name(int i)
@@ -136,11 +133,7 @@ PyObject *usmpy_device_info(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     PyObject *dict = PyDict_New();
     for (int i = 0; dict != NULL && i < USMPY_FACTS; i++) {
-        PyObject *value = fact(((usmpy_device *)self)->device, (usmpy_fact)i);
-        if (value == NULL || PyDict_SetItemString(dict, facts[i].name, value) < 0) {
-            Py_CLEAR(dict);
-        }
-        Py_XDECREF(value);
+        usmpy_put(&dict, facts[i].name, fact(((usmpy_device *)self)->device, (usmpy_fact)i));
     }
     return dict;
 }

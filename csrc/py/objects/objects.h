@@ -54,9 +54,10 @@ PyObject *usmpy_device_from(usmpy_state *state, PyObject *placement, const char 
 PyObject *usmpy_device_queue(usmpy_state *state, PyObject *device);
 /* The queue of a placement: new reference. */
 PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *parameter);
-/* The cached queue of a root device or sub-device in its default context: new reference. */
-PyObject *usmpy_cached_queue(usmpy_state *state, usm_device *device);
-/* The same for the host device and for the default device, from the module's state: borrowed. */
+/* The cached queue of a root device or sub-device in a context (NULL: its default one): new reference. */
+PyObject *usmpy_cached_queue(usmpy_state *state, usm_context *context, usm_device *device);
+/* The same in its default context for the host device and for the default device, from the module's state:
+ * borrowed. */
 PyObject *usmpy_host_queue(usmpy_state *state);
 PyObject *usmpy_default_queue(usmpy_state *state);
 

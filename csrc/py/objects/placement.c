@@ -28,15 +28,16 @@ int usmpy_kind(PyObject *usm_type, int otherwise)
     return -1;
 }
 
-PyObject *usmpy_cached_queue(usmpy_state *state, usm_device *device)
+PyObject *usmpy_cached_queue(usmpy_state *state, usm_context *context, usm_device *device)
 {
-    usm_context *context;
     usm_place *place;
     usm_queue *queue;
     usm_error error;
-    usm_status status;
+    usm_status status = USM_OK;
     Py_BEGIN_ALLOW_THREADS
-        status = usm_context_default(device, &context, &error);
+        if (context == NULL) {
+            status = usm_context_default(device, &context, &error);
+        }
         if (status == USM_OK) {
             status = usm_context_place(context, device, &place, &error);
         }
@@ -73,7 +74,7 @@ PyObject *usmpy_host_queue(usmpy_state *state)
         PyErr_SetString(state->backend_unavailable, report->absent);
         return NULL;
     }
-    return publish(&state->host_queue, usmpy_cached_queue(state, report->devices[0]));
+    return publish(&state->host_queue, usmpy_cached_queue(state, NULL, report->devices[0]));
 }
 
 PyObject *usmpy_default_queue(usmpy_state *state)
@@ -108,7 +109,7 @@ PyObject *usmpy_home_queue(usmpy_state *state, DLDevice name, const void *pointe
             "device; see usmpy.diagnose()",
             usm_dldevice_text(type, text, sizeof text), (int)id);
     }
-    queue = usmpy_cached_queue(state, device);
+    queue = usmpy_cached_queue(state, NULL, device);
     return is_kept ? Py_XNewRef(publish(&state->cuda_queues[id], queue)) : queue;
 }
 
@@ -144,7 +145,7 @@ PyObject *usmpy_device_queue(usmpy_state *state, PyObject *device_object)
 {
     usmpy_device *device = (usmpy_device *)device_object;
     return device->queue != NULL ? usmpy_queue_wrap(state, usm_queue_retain(device->queue))
-                                 : usmpy_cached_queue(state, device->device);
+                                 : usmpy_cached_queue(state, NULL, device->device);
 }
 
 PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *parameter)
@@ -247,8 +248,8 @@ PyObject *usmpy_placement_text(usmpy_state *state, const char *function, const c
 void usmpy_raise_placement(usmpy_state *state, const char *function, PyObject *const *arguments,
                            const char *const *names, Py_ssize_t n)
 {
-    usmpy_raise_text(state->placement_error,
-                     usmpy_placement_text(state, function, NULL, arguments, names, n));
+    usmpy_raise_object(state->placement_error,
+                       usmpy_placement_text(state, function, NULL, arguments, names, n));
 }
 
 PyObject *usmpy_common_queue(usmpy_state *state, const char *function, const char *list,
@@ -262,8 +263,8 @@ PyObject *usmpy_common_queue(usmpy_state *state, const char *function, const cha
         *kind = arrays[i]->alloc->kind > *kind ? (usm_kind)arrays[i]->alloc->kind : *kind;
     }
     if (!same) {
-        usmpy_raise_text(state->placement_error,
-                         usmpy_placement_text(state, function, list, (PyObject *const *)arrays, NULL, n));
+        usmpy_raise_object(state->placement_error,
+                           usmpy_placement_text(state, function, list, (PyObject *const *)arrays, NULL, n));
     }
     return same ? queue : NULL;
 }
@@ -489,7 +490,7 @@ static PyObject *set_default_device(PyObject *module, PyObject *device)
     if (!Py_IS_TYPE(device, state->device_type)) {
         return usmpy_wrong_type("device", device, "a Device is allowed");
     }
-    PyObject *queue = usmpy_cached_queue(state, ((usmpy_device *)device)->device);
+    PyObject *queue = usmpy_cached_queue(state, NULL, ((usmpy_device *)device)->device);
     if (queue == NULL) {
         return NULL;
     }

@@ -1,4 +1,4 @@
-/* Records of traces (core/trace/trace.h) that csrc/py makes: arrays that are exported and imported. */
+/* The ends of exports and imports of arrays, with their records in traces (core/trace/trace.h). */
 #ifndef USMPY_TRACE_H
 #define USMPY_TRACE_H
 
@@ -20,10 +20,17 @@ static inline void usmpy_trace_export(usmpy_array *array, const char *name)
     usmpy_trace_passing(USM_TRACE_EXPORT, array, name);
 }
 
-/* The array is new, and was imported by the protocol `name`. */
-static inline void usmpy_trace_import(usmpy_array *array, const char *name)
+/* The last step of an import by the protocol `name`: the array has its shape, strides and allocation. */
+static inline usmpy_array *usmpy_array_imported(usmpy_array *array, void *data, USM_TAKES PyObject *queue,
+                                                usm_dtype dtype, bool writable, const char *name)
 {
+    array->data = data;
+    array->queue = queue;
+    array->dtype = (uint8_t)dtype;
+    array->flags = writable ? USMPY_WRITABLE : 0;
+    usmpy_array_finish(array);
     usmpy_trace_passing(USM_TRACE_IMPORT, array, name);
+    return array;
 }
 
 #endif

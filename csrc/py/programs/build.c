@@ -63,16 +63,6 @@ int usmpy_parse_language(PyObject *language, const usm_backend *backend)
     return -1;
 }
 
-/* Sets the exception, a new reference. NULL: one is set already. -1 */
-static int set_exception(PyObject *exception)
-{
-    if (exception != NULL) {
-        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
-        Py_DECREF(exception);
-    }
-    return -1;
-}
-
 /* The build itself. text: the source that the user wrote; NULL for a binary. 0, or -1 with an exception. */
 static int build(usmpy_state *state, usmpy_program *self, const usm_program_source *source, PyObject *text)
 {
@@ -87,8 +77,9 @@ static int build(usmpy_state *state, usmpy_program *self, const usm_program_sour
         PyObject *program =
             text == NULL ? Py_NewRef(Py_None)
                          : Py_BuildValue("(OOOi)", text, self->language, self->options, (int)self->check);
-        set_exception(usmpy_call("usmpy._compile.drivers", "failure", "(syisNN)", error.text, log, error.code,
-                                 error.name, usmpy_device_wrap(state, place->device, NULL), program));
+        usmpy_raise_object(
+            NULL, usmpy_call("usmpy._compile.drivers", "failure", "(syisNN)", error.text, log, error.code,
+                             error.name, usmpy_device_wrap(state, place->device, NULL), program));
         usm_error_clear(&error);
     } else if (status != USM_OK) {
         usmpy_raise(state, status, &error);
@@ -331,8 +322,9 @@ static int check_kernels(const usmpy_program *self, int language, PyObject *sour
         return 0;
     }
     const usm_backend *backend = usmpy_queue_of(self->queue)->backend;
-    return set_exception(usmpy_call("usmpy._compile.kernel_hints", "no_kernel", "(OOs)", source,
-                                    self->language, usm_backend_name(backend)));
+    usmpy_raise_object(NULL, usmpy_call("usmpy._compile.kernel_hints", "no_kernel", "(OOs)", source,
+                                        self->language, usm_backend_name(backend)));
+    return -1;
 }
 
 int usmpy_build_program(usmpy_state *state, usmpy_program *self, int language, PyObject *source)

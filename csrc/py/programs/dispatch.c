@@ -125,35 +125,24 @@ static uint32_t describe(usmpy_state *state, PyObject *object)
         const usmpy_array *array = (usmpy_array *)object;
         return KEY(IS_ARRAY, array->dtype, array->ndim, (array->flags & USM_C_CONTIGUOUS) != 0);
     }
-    if (PyFloat_CheckExact(object)) {
-        return KEY(IS_FLOAT, 0, 0, 0);
-    }
-    if (PyLong_CheckExact(object)) {
-        return KEY(IS_INT, 0, 0, 0);
-    }
-    if (object == Py_None) {
-        return KEY(IS_NONE, 0, 0, 0);
-    }
-    if (PyBool_Check(object)) {
-        return KEY(IS_BOOL, 0, 0, 0);
-    }
-    if (PyComplex_CheckExact(object)) {
-        return KEY(IS_COMPLEX, 0, 0, 0);
-    }
     if (Py_IS_TYPE(object, state->local_type)) {
         return KEY(IS_LOCAL, ((usmpy_local *)object)->dtype, 0, 0);
     }
-    if (usmpy_is_number_in_memory(object)) { /* of NumPy, whose float64 is a float, too */
+    bool plain = PyFloat_CheckExact(object) || PyLong_CheckExact(object) || object == Py_None ||
+                 PyBool_Check(object) || PyComplex_CheckExact(object);
+    if (!plain && usmpy_is_number_in_memory(object)) { /* of NumPy, whose float64 is a float, too */
         PyObject *number;
         usm_dtype dtype;
-        if (usmpy_host_value(state, object, &number, &dtype) > 0) {
+        bool found = usmpy_host_value(state, object, &number, &dtype) > 0;
+        if (found) {
             Py_DECREF(number);
-            return dtype != USM_NO_DTYPE ? KEY(IS_SCALAR, dtype, 0, 0) : KEY(IS_OTHER, 0, 0, 0);
         }
         PyErr_Clear();
-        return KEY(IS_OTHER, 0, 0, 0);
+        return found && dtype != USM_NO_DTYPE ? KEY(IS_SCALAR, dtype, 0, 0) : KEY(IS_OTHER, 0, 0, 0);
     }
-    return PyLong_Check(object)      ? KEY(IS_INT, 0, 0, 0)
+    return object == Py_None         ? KEY(IS_NONE, 0, 0, 0)
+           : PyBool_Check(object)    ? KEY(IS_BOOL, 0, 0, 0)
+           : PyLong_Check(object)    ? KEY(IS_INT, 0, 0, 0)
            : PyFloat_Check(object)   ? KEY(IS_FLOAT, 0, 0, 0)
            : PyComplex_Check(object) ? KEY(IS_COMPLEX, 0, 0, 0)
                                      : KEY(IS_OTHER, 0, 0, 0);

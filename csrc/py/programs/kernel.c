@@ -62,25 +62,16 @@ static void kernel_dealloc(PyObject *self)
     usmpy_free_object(self);
 }
 
-static PyObject *get_parameters(PyObject *self, void *Py_UNUSED(unused))
+/* Of each parameter the type, or, where `names` is not NULL, the name; None where that is unknown. */
+static PyObject *get_parameters(PyObject *self, void *names)
 {
-    char text[48];
+    char type[48];
     const usm_kernel *kernel = core(self);
     PyObject *tuple = PyTuple_New((Py_ssize_t)kernel->n_parameters);
     for (size_t i = 0; tuple != NULL && i < kernel->n_parameters; i++) {
-        usm_parameter_write(&kernel->parameters[i], text, sizeof text);
-        usmpy_set_item(&tuple, (Py_ssize_t)i, PyUnicode_FromString(text));
-    }
-    return tuple;
-}
-
-static PyObject *get_parameter_names(PyObject *self, void *Py_UNUSED(unused))
-{
-    const usm_kernel *kernel = core(self);
-    PyObject *tuple = PyTuple_New((Py_ssize_t)kernel->n_parameters);
-    for (size_t i = 0; tuple != NULL && i < kernel->n_parameters; i++) {
-        const char *name = kernel->parameters[i].name;
-        usmpy_set_item(&tuple, (Py_ssize_t)i, name == NULL ? Py_NewRef(Py_None) : PyUnicode_FromString(name));
+        usm_parameter_write(&kernel->parameters[i], type, sizeof type);
+        const char *word = names != NULL ? kernel->parameters[i].name : type;
+        usmpy_set_item(&tuple, (Py_ssize_t)i, word == NULL ? Py_NewRef(Py_None) : PyUnicode_FromString(word));
     }
     return tuple;
 }
@@ -366,7 +357,7 @@ static PyGetSetDef kernel_getset[] = {
     {"name", get_name, NULL, USMPY_DOC_Kernel_name, NULL},
     {"device", get_device, NULL, USMPY_DOC_Kernel_device, NULL},
     {"parameters", get_parameters, NULL, USMPY_DOC_Kernel_parameters, NULL},
-    {"parameter_names", get_parameter_names, NULL, USMPY_DOC_Kernel_parameter_names, NULL},
+    {"parameter_names", get_parameters, NULL, USMPY_DOC_Kernel_parameter_names, (void *)1},
     {0},
 };
 

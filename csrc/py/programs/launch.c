@@ -225,7 +225,7 @@ static void refuse_queues(usmpy_state *state, const usm_kernel *kernel, const us
                                            "results back with usmpy.copyto(original, %s)",
                                            name, name));
     }
-    usmpy_raise_text(state->placement_error, message);
+    usmpy_raise_object(state->placement_error, message);
     PyMem_Free(names);
 }
 

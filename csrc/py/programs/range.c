@@ -3,6 +3,7 @@
 #include "launch.h"
 
 #include "py/args.h"
+#include "py/arrays/array.h"
 #include "py/objects/dtype.h"
 
 #include <stddef.h>
@@ -148,13 +149,11 @@ static PyObject *nd_range_new(usmpy_state *state, PyTypeObject *type, PyObject *
 
 USMPY_NEW(NdRange, nd_range_new)
 
+/* None is above PY_SSIZE_T_MAX. */
 static PyObject *extents_tuple(const usm_range *range, const size_t *extents)
 {
-    PyObject *tuple = PyTuple_New((Py_ssize_t)range->ndim);
-    for (unsigned i = 0; tuple != NULL && i < range->ndim; i++) {
-        usmpy_set_item(&tuple, (Py_ssize_t)i, PyLong_FromSize_t(extents[i]));
-    }
-    return tuple;
+    const int64_t values[] = {(int64_t)extents[0], (int64_t)extents[1], (int64_t)extents[2]};
+    return usmpy_int_tuple((int)range->ndim, values);
 }
 
 PyObject *usmpy_range_text(const usm_range *range)
