@@ -177,20 +177,20 @@ static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
  * which are function(state, self, arguments) with the class as the latter's self; USMPY_MEMBER_ROW(Class,
  * name) is the method's row. USMPY_NEW(Class, function) defines the tp_new enter_Class.
  */
-#define USMPY_ENTER(name, state_of, call)                                                         \
+#define USMPY_ENTER(name, state_of_self, call)                                                    \
     static PyObject *enter_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs,        \
                                   PyObject *kwnames)                                              \
     {                                                                                             \
         static const usmpy_signature signature = USMPY_SIGNATURE_##name;                          \
-        usmpy_state *state = state_of(self);                                                      \
+        usmpy_state *state = state_of_self;                                                       \
         PyObject *arguments[USMPY_MAX_PARAMETERS];                                                \
         usmpy_deferred_poll();                                                                    \
         return usmpy_parse(state, &signature, args, nargs, kwnames, arguments) < 0 ? NULL : call; \
     }
-#define USMPY_ENTRY(name, call) USMPY_ENTER(name, usmpy_state_of_module, call)
-#define USMPY_MEMBER(name, function) USMPY_ENTER(name, usmpy_state_of, function(state, self, arguments))
+#define USMPY_ENTRY(name, call) USMPY_ENTER(name, usmpy_state_of_module(self), call)
+#define USMPY_MEMBER(name, function) USMPY_ENTER(name, usmpy_state_of(self), function(state, self, arguments))
 #define USMPY_CLASS_MEMBER(name, function) \
-    USMPY_ENTER(name, usmpy_state_of_class, function(state, self, arguments))
+    USMPY_ENTER(name, usmpy_state_of_type((PyTypeObject *)self), function(state, self, arguments))
 #define USMPY_NEW(name, function)                                                       \
     static PyObject *enter_##name(PyTypeObject *type, PyObject *args, PyObject *kwargs) \
     {                                                                                   \

@@ -399,15 +399,7 @@ bool usmpy_has_ended(void)
 static int register_exit(PyObject *module)
 {
     static PyMethodDef exit_def = {"_at_exit", at_exit, METH_NOARGS, NULL};
-    PyObject *exit = NULL, *result = NULL, *atexit = PyImport_ImportModule("atexit");
-    if (atexit != NULL) {
-        exit = PyCFunction_New(&exit_def, module);
-    }
-    if (exit != NULL) {
-        result = PyObject_CallMethod(atexit, "register", "O", exit);
-    }
-    Py_XDECREF(atexit);
-    Py_XDECREF(exit);
+    PyObject *result = usmpy_call("atexit", "register", "(N)", PyCFunction_New(&exit_def, module));
     Py_XDECREF(result);
     return result == NULL ? -1 : 0;
 }

@@ -78,18 +78,14 @@ static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
         return kept;
     }
     PyObject *copy = usmpy_call("usmpy._failure", "again", "(O)", kept);
-    if (copy == NULL &&
-        (PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception))) {
-        Py_DECREF(kept); /* raising the original would make the cycle, or lose Ctrl-C */
-        return NULL;
-    }
-    if (copy == NULL ||
-        !PyExceptionInstance_Check(copy)) { /* a class that cannot be copied: raise the original */
-        PyErr_Clear();
+    if (copy != NULL
+            ? !PyExceptionInstance_Check(copy)
+            : PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError)) {
+        PyErr_Clear(); /* a class that cannot be copied: raise the original */
         Py_XDECREF(copy);
         return kept;
     }
-    Py_DECREF(kept);
+    Py_DECREF(kept); /* raising the original would make the cycle, or lose Ctrl-C */
     return copy;
 }
 

@@ -91,12 +91,6 @@ static inline usmpy_state *usmpy_state_of_type(PyTypeObject *type)
     return usmpy_state_of_module(((PyHeapTypeObject *)type)->ht_module);
 }
 
-/* The same for the class itself, as methods of the class get it. */
-static inline usmpy_state *usmpy_state_of_class(PyObject *type)
-{
-    return usmpy_state_of_type((PyTypeObject *)type);
-}
-
 /* The same in a tp_dealloc: NULL where the garbage collector has cleared the type before the instance. */
 static inline usmpy_state *usmpy_state_of_freed(PyTypeObject *type)
 {

@@ -159,8 +159,12 @@ static int export_array(usmpy_array *array, bool on_host, usm_arrow_schema *sche
     return usmpy_check(array->state, status, &error);
 }
 
-static PyObject *export_pair(PyObject *self, bool on_host)
+static PyObject *export_pair(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                             bool on_host)
 {
+    if (check_request(args, nargs, kwnames, on_host ? "__arrow_c_array__" : "__arrow_c_device_array__") < 0) {
+        return NULL;
+    }
     PyObject *schema = make_capsule(sizeof(usm_arrow_schema), SCHEMA, free_schema), *result = NULL;
     PyObject *array = schema == NULL ? NULL
                                      : make_capsule(sizeof(usm_arrow_device_array),
@@ -176,13 +180,12 @@ static PyObject *export_pair(PyObject *self, bool on_host)
 
 PyObject *usmpy_array_arrow(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    return check_request(args, nargs, kwnames, "__arrow_c_array__") < 0 ? NULL : export_pair(self, true);
+    return export_pair(self, args, nargs, kwnames, true);
 }
 
 PyObject *usmpy_array_arrow_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    return check_request(args, nargs, kwnames, "__arrow_c_device_array__") < 0 ? NULL
-                                                                               : export_pair(self, false);
+    return export_pair(self, args, nargs, kwnames, false);
 }
 
 /*
@@ -353,11 +356,6 @@ static usmpy_array *import(usmpy_state *state, PyObject *x, PyObject *queue_obje
     return array;
 }
 
-static PyObject *from_arrow(usmpy_state *state, PyObject **arguments)
-{
-    return usmpy_import_to(state, "from_arrow", arguments, import);
-}
-
-USMPY_FUNCTION(from_arrow)
+USMPY_ENTRY(from_arrow, usmpy_import_to(state, "from_arrow", arguments, import))
 
 PyMethodDef usmpy_arrow_functions[] = {USMPY_ROW(from_arrow), {0}};

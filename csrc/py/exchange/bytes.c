@@ -1,6 +1,7 @@
 /* Arrays as blocks of bytes and back, for pickles (usmpy/_pickle.py). */
 #include "dlpack.h"
 #include "docstrings.h"
+#include "py/args.h"
 #include "py/errors.h"
 #include "py/keep.h"
 
@@ -16,10 +17,9 @@ static usmpy_array *block_of(usmpy_array *base, char *data, int64_t nbytes)
 }
 
 /* The elements of an array in one block that the host reads, after all work on them. */
-static PyObject *to_bytes(PyObject *module, PyObject *object)
+static PyObject *to_bytes(usmpy_state *state, PyObject *const *arguments)
 {
-    usmpy_state *state = usmpy_state_of_module(module);
-    usmpy_array *array = usmpy_check_array(state, object, "_to_bytes");
+    usmpy_array *array = usmpy_check_array(state, arguments[0], "_to_bytes");
     usmpy_array *block = array == NULL ? NULL : usmpy_array_readable_block(state, array), *bytes = NULL;
     if (block != NULL) {
         bytes = block_of(block, block->data, usm_dtype_nbytes(block->dtype, block->size));
@@ -40,16 +40,12 @@ static usmpy_array *exporter(usmpy_state *state, PyObject *object, const Py_buff
 }
 
 /* The memory of a contiguous buffer, on the host; memory of an array of this kind stays that array's. */
-static PyObject *adopt_bytes(PyObject *module, PyObject *args)
+static PyObject *adopt_bytes(usmpy_state *state, PyObject *const *arguments)
 {
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *object, *kind_name;
+    PyObject *object = arguments[0];
     Py_buffer view;
     usm_keep *keep = NULL;
-    if (!PyArg_ParseTuple(args, "OO:_adopt_bytes", &object, &kind_name)) {
-        return NULL;
-    }
-    int kind = usmpy_kind(kind_name, USM_DEVICE);
+    int kind = usmpy_kind(arguments[1], USM_DEVICE);
     if (kind < 0) {
         return NULL;
     }
@@ -83,20 +79,17 @@ static PyObject *adopt_bytes(PyObject *module, PyObject *args)
 }
 
 /* A block of bytes as elements of a type, shape and order that fill it. */
-static PyObject *of_bytes(PyObject *module, PyObject *args)
+static PyObject *of_bytes(usmpy_state *state, PyObject *const *arguments)
 {
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *object, *type, *lengths, *letter;
     usm_dtype dtype;
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM], size;
     usm_error error;
-    if (!PyArg_ParseTuple(args, "OOOO:_of_bytes", &object, &type, &lengths, &letter) ||
-        usmpy_dtype_convert(state, type, &dtype) < 0) {
+    if (usmpy_dtype_convert(state, arguments[1], &dtype) < 0) {
         return NULL;
     }
-    usmpy_array *bytes = usmpy_check_array(state, object, "_of_bytes");
-    int ndim = bytes == NULL ? -1 : usmpy_parse_shape(lengths, shape, "shape");
-    int order = ndim < 0 ? -1 : usmpy_parse_order(letter, "CF", 'C');
+    usmpy_array *bytes = usmpy_check_array(state, arguments[0], "_of_bytes");
+    int ndim = bytes == NULL ? -1 : usmpy_parse_shape(arguments[2], shape, "shape");
+    int order = ndim < 0 ? -1 : usmpy_parse_order(arguments[3], "CF", 'C');
     if (order < 0 ||
         usmpy_check(state, usm_layout_size(ndim, shape, usm_dtype_table[dtype].itemsize, &size, &error),
                     &error) < 0) {
@@ -116,9 +109,13 @@ static PyObject *of_bytes(PyObject *module, PyObject *args)
     return (PyObject *)array;
 }
 
+USMPY_ENTRY(_to_bytes, to_bytes(state, arguments))
+USMPY_ENTRY(_adopt_bytes, adopt_bytes(state, arguments))
+USMPY_ENTRY(_of_bytes, of_bytes(state, arguments))
+
 PyMethodDef usmpy_bytes_functions[] = {
-    {"_to_bytes", to_bytes, METH_O, USMPY_DOC__to_bytes},
-    {"_adopt_bytes", adopt_bytes, METH_VARARGS, USMPY_DOC__adopt_bytes},
-    {"_of_bytes", of_bytes, METH_VARARGS, USMPY_DOC__of_bytes},
+    USMPY_ROW(_to_bytes),
+    USMPY_ROW(_adopt_bytes),
+    USMPY_ROW(_of_bytes),
     {0},
 };

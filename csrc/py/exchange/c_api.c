@@ -348,10 +348,8 @@ static int queue_wait(PyObject *queue, double timeout)
 
 static int event_done(PyObject *object)
 {
-    if (demand(event_check, object, "Event") == NULL) {
-        return -1;
-    }
-    return usm_event_has_ended(((usmpy_event *)object)->event);
+    return demand(event_check, object, "Event") == NULL ? -1
+                                                        : usm_event_has_ended(((usmpy_event *)object)->event);
 }
 
 static int event_wait(PyObject *event, double timeout)

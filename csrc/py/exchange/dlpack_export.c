@@ -328,8 +328,7 @@ PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (USM_UNLIKELY(copy == 1 || to_host)) {
         return export_copy(state, array, versioned, device, out[1], to_host);
     }
-    if (prepare(state, array, &device, out[1], copy == 0, &handle) < 0) {
-        return NULL;
-    }
-    return make_capsule(array, versioned, device, 0, handle);
+    return prepare(state, array, &device, out[1], copy == 0, &handle) < 0
+               ? NULL
+               : make_capsule(array, versioned, device, 0, handle);
 }

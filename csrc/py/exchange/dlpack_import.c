@@ -515,20 +515,17 @@ static usmpy_array *import(usmpy_state *state, PyObject *x, PyObject *queue_obje
     return usmpy_import_dlpack(state, x, queue_object, false);
 }
 
+USMPY_ENTRY(from_dlpack, usmpy_import_to(state, "from_dlpack", arguments, import))
+
+/* The usual call needs no parser. */
 static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {"from_dlpack", 3, 1, 1, 1, {USMPY_x, USMPY_device, USMPY_copy}};
+    if (USM_UNLIKELY(kwnames != NULL || nargs != 1)) {
+        return enter_from_dlpack(module, args, nargs, kwnames);
+    }
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[3];
-    if (USM_LIKELY(kwnames == NULL && nargs == 1)) {
-        return (PyObject *)(usmpy_is_array(state, args[0]) ? view_of((usmpy_array *)args[0])
-                                                           : import(state, args[0], NULL));
-    }
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
-    return usmpy_import_to(state, "from_dlpack", out, import);
+    return (PyObject *)(usmpy_is_array(state, args[0]) ? view_of((usmpy_array *)args[0])
+                                                       : import(state, args[0], NULL));
 }
 
 PyMethodDef usmpy_dlpack_functions[] = {

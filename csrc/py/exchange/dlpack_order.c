@@ -95,9 +95,7 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
     if (found <= 0) {
         return found;
     }
-    PyObject *home = device.device_type == kDLCPU ? NULL : usmpy_home_queue(state, device, NULL);
-    usm_queue *queue = home == NULL ? NULL : usmpy_queue_of(home); /* a cached queue, which is immortal */
-    Py_XDECREF(home);
+    usm_queue *queue = device.device_type == kDLCPU ? NULL : usmpy_current_queue(state, device);
     if (queue == NULL || !usm_backend_has_streams(queue->backend)) {
         PyErr_Clear(); /* the import of its tensor raises, with the reason */
         if (entry->where == USMPY_WHERE_UNKNOWN) {

@@ -190,10 +190,8 @@ PyObject *usmpy_queue_from_native(usmpy_state *state, PyObject *Py_UNUSED(type),
 
 static PyObject *handle_of(const usm_backend *backend, usm_native what, const void *object)
 {
-    if (!usm_backend_has_native(backend)) {
-        Py_RETURN_NONE;
-    }
-    return PyLong_FromVoidPtr(usm_native_handle(backend, what, object));
+    return usm_backend_has_native(backend) ? PyLong_FromVoidPtr(usm_native_handle(backend, what, object))
+                                           : Py_NewRef(Py_None);
 }
 
 PyObject *usmpy_device_native_handle(PyObject *self, void *Py_UNUSED(unused))
@@ -211,8 +209,5 @@ PyObject *usmpy_context_native_handle(PyObject *self, void *Py_UNUSED(unused))
 PyObject *usmpy_queue_native_handle(PyObject *self, void *Py_UNUSED(unused))
 {
     void *handle = usm_queue_handle(usmpy_queue_of(self));
-    if (handle == NULL) {
-        Py_RETURN_NONE;
-    }
-    return PyLong_FromVoidPtr(handle);
+    return handle == NULL ? Py_NewRef(Py_None) : PyLong_FromVoidPtr(handle);
 }

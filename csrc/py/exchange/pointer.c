@@ -249,7 +249,7 @@ void usmpy_array_prefer_queue(usmpy_array *array, PyObject *queue_object)
 PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = USMPY_SIGNATURE_USMArray_from_pointer;
-    usmpy_state *state = usmpy_state_of_class(type);
+    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
     PyObject *out[8];
     usmpy_claim claim;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {

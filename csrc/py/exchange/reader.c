@@ -31,16 +31,6 @@ static bool refused(PyObject **first)
     return true;
 }
 
-/* Raises the first refusal, if there is one. NULL. */
-static void *raise_refusal(USM_TAKES PyObject *first)
-{
-    if (first != NULL && !PyErr_Occurred()) {
-        PyErr_SetObject((PyObject *)Py_TYPE(first), first);
-    }
-    Py_XDECREF(first);
-    return NULL;
-}
-
 /* By the class: a property may compute what it returns. Classes themselves are no arrays. */
 static bool class_has(usmpy_state *state, PyObject *object, usmpy_name name)
 {
@@ -123,11 +113,12 @@ static PyObject *import_object(usmpy_state *state, PyObject *object, bool by_num
         return array;
     }
     int reads = by_numpy ? numpy_reads(state, object) : 0;
-    if (reads < 0 && first != NULL && refused(&first)) {
-        reads = 0;
+    if (reads < 0 && (first == NULL || !refused(&first))) {
+        Py_XDECREF(first);
+        return NULL;
     }
     if (reads <= 0) {
-        return raise_refusal(first);
+        return usmpy_raise_object(NULL, first);
     }
     PyObject *values = usmpy_call("usmpy._objects", "read", "OO", object, first != NULL ? first : Py_None);
     array = values == NULL ? NULL : usmpy_import_shared(state, values);

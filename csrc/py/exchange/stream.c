@@ -103,10 +103,7 @@ static int by_library(usmpy_state *state, PyObject *object, usmpy_stream *out)
             }
         }
     }
-    if (number == NULL) {
-        return PyErr_Occurred() ? -1 : 0;
-    }
-    return convert_handle(object, number, out);
+    return number != NULL ? convert_handle(object, number, out) : PyErr_Occurred() ? -1 : 0;
 }
 
 /* The number of the object's device: its device_id, device.device_id or device.index; -1 for none. */
@@ -279,13 +276,12 @@ PyObject *usmpy_queue_from_stream(usmpy_state *state, PyObject *Py_UNUSED(type),
     PyObject *object = arguments[0];
     usmpy_stream stream;
     int found = usmpy_stream_parse(state, object, &stream);
-    if (found < 0) {
-        return NULL;
-    }
-    if (found == 0) {
-        return usmpy_wrong_type("from_stream(): stream", object,
-                                "an object with __cuda_stream__, a stream of CuPy, PyTorch or Numba, or an "
-                                "int is allowed");
+    if (found <= 0) {
+        return found < 0 ? NULL
+                         : usmpy_wrong_type(
+                               "from_stream(): stream", object,
+                               "an object with __cuda_stream__, a stream of CuPy, PyTorch or Numba, or an "
+                               "int is allowed");
     }
     if (stream.queue != NULL) {
         return Py_NewRef(object);

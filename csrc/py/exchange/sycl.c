@@ -104,11 +104,7 @@ static int find_runtime(usmpy_state *state, bool with_dpctl)
         }
         usm_registry_unlock();
     Py_END_ALLOW_THREADS
-    if (status != USM_OK) {
-        usmpy_raise(state, USM_BUFFER, &error);
-        return -1;
-    }
-    return 0;
+    return usmpy_check(state, status == USM_OK ? USM_OK : USM_BUFFER, &error);
 }
 
 bool usmpy_is_sycl(PyObject *object)

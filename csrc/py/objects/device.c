@@ -127,10 +127,7 @@ static PyObject *device_get_context(PyObject *self, void *Py_UNUSED(unused))
 static PyObject *device_get_parent(PyObject *self, void *Py_UNUSED(unused))
 {
     usm_device *parent = ((usmpy_device *)self)->device->parent;
-    if (parent == NULL) {
-        Py_RETURN_NONE;
-    }
-    return usmpy_device_wrap(usmpy_state_of(self), parent, NULL);
+    return parent == NULL ? Py_NewRef(Py_None) : usmpy_device_wrap(usmpy_state_of(self), parent, NULL);
 }
 
 static PyObject *device_get_platform(PyObject *self, void *Py_UNUSED(unused))

@@ -41,11 +41,6 @@ PyObject *usmpy_device_string(const char *text)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
-static PyObject *make_uuid(const uint8_t bytes[16])
-{
-    return usmpy_call("uuid", "UUID", "(Oy#)", Py_None, (const char *)bytes, (Py_ssize_t)16);
-}
-
 /* The sizes up to the first 0. */
 static PyObject *sub_group_sizes(const uint32_t *sizes)
 {
@@ -97,7 +92,7 @@ static PyObject *fact(const usm_device *device, usmpy_fact which)
         case TEXT:
             return usmpy_device_string(member);
         case UUID:
-            return make_uuid(member);
+            return usmpy_call("uuid", "UUID", "(Oy#)", Py_None, (const char *)member, (Py_ssize_t)16);
         case ASPECTS:
             return names_of(usm_device_aspects(device), USM_ASPECTS, aspect_name);
         case FP_CONFIG:

@@ -80,17 +80,13 @@ static usm_dtype from_ctypes(PyTypeObject *class)
 /* numpy.float32 and the like are classes; their names are those of the types, or words for them. */
 static usm_dtype from_class(PyTypeObject *class)
 {
-    if (class == &PyBool_Type) {
-        return USM_BOOL;
-    }
-    if (class == &PyLong_Type) {
-        return USM_INT64;
-    }
-    if (class == &PyFloat_Type) {
-        return USM_FLOAT64;
-    }
-    if (class == &PyComplex_Type) {
-        return USM_COMPLEX128;
+    usm_dtype own = class == &PyBool_Type      ? USM_BOOL
+                    : class == &PyLong_Type    ? USM_INT64
+                    : class == &PyFloat_Type   ? USM_FLOAT64
+                    : class == &PyComplex_Type ? USM_COMPLEX128
+                                               : USM_NO_DTYPE;
+    if (own != USM_NO_DTYPE) {
+        return own;
     }
     const char *name = class->tp_name;
     const char *dot = strrchr(name, '.');
@@ -186,36 +182,31 @@ static PyObject *dtype_richcompare(PyObject *self, PyObject *other, int operatio
     return PyBool_FromLong((dtype == ((usmpy_dtype *)self)->id) == (operation == Py_EQ));
 }
 
-static PyObject *dtype_get_name(PyObject *self, void *Py_UNUSED(unused))
-{
-    return dtype_str(self);
-}
+typedef enum fact { NAME, ITEMSIZE, BITS, KIND, DLPACK, HAS_OBJECT, FIELDS } fact;
 
-static PyObject *dtype_get_itemsize(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyLong_FromLong(usm_dtype_table[((usmpy_dtype *)self)->id].itemsize);
-}
-
-static PyObject *dtype_get_bits(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyLong_FromLong(usm_dtype_table[((usmpy_dtype *)self)->id].bits);
-}
-
-static PyObject *dtype_get_dlpack(PyObject *self, void *Py_UNUSED(unused))
+static PyObject *dtype_get(PyObject *self, void *which)
 {
     const usm_dtype_info *info = &usm_dtype_table[((usmpy_dtype *)self)->id];
-    return Py_BuildValue("(iii)", info->code, info->bits, 1);
+    switch ((fact)(intptr_t)which) {
+        case NAME:
+            return PyUnicode_FromString(info->name);
+        case ITEMSIZE:
+            return PyLong_FromLong(info->itemsize);
+        case BITS:
+            return PyLong_FromLong(info->bits);
+        case KIND:
+            return PyUnicode_FromFormat("%c", "biufc"[info->kind]);
+        case DLPACK:
+            return Py_BuildValue("(iii)", info->code, info->bits, 1);
+        default: /* objects and records have no DType */
+            return Py_NewRef((fact)(intptr_t)which == HAS_OBJECT ? Py_False : Py_None);
+    }
 }
 
 /* numpy.dtype(usmpy.float32) reads this attribute: NumPy is imported already. */
 static PyObject *dtype_get_numpy(PyObject *self, void *Py_UNUSED(unused))
 {
     return usmpy_call("usmpy._numpy", "dtype_of", "(O)", self);
-}
-
-static PyObject *dtype_get_kind(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyUnicode_FromFormat("%c", "biufc"[usm_dtype_table[((usmpy_dtype *)self)->id].kind]);
 }
 
 static PyObject *refuse_code(PyObject *self)
@@ -255,17 +246,6 @@ static PyObject *dtype_get_type(PyObject *self, void *unused)
     return type;
 }
 
-/* Objects and records have no DType. */
-static PyObject *dtype_get_false(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
-{
-    Py_RETURN_FALSE;
-}
-
-static PyObject *dtype_get_none(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
-{
-    Py_RETURN_NONE;
-}
-
 static PyObject *dtype_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), PyObject *const *arguments)
 {
     usm_dtype dtype;
@@ -275,17 +255,17 @@ static PyObject *dtype_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), Py
 USMPY_NEW(DType, dtype_new)
 
 static PyGetSetDef dtype_getset[] = {
-    {"name", dtype_get_name, NULL, USMPY_DOC_DType_name, NULL},
-    {"itemsize", dtype_get_itemsize, NULL, USMPY_DOC_DType_itemsize, NULL},
-    {"bits", dtype_get_bits, NULL, USMPY_DOC_DType_bits, NULL},
-    {"hasobject", dtype_get_false, NULL, USMPY_DOC_DType_hasobject, NULL},
-    {"fields", dtype_get_none, NULL, USMPY_DOC_DType_fields, NULL},
-    {"names", dtype_get_none, NULL, USMPY_DOC_DType_names, NULL},
-    {"kind", dtype_get_kind, NULL, USMPY_DOC_DType_kind, NULL},
+    {"name", dtype_get, NULL, USMPY_DOC_DType_name, (void *)NAME},
+    {"itemsize", dtype_get, NULL, USMPY_DOC_DType_itemsize, (void *)ITEMSIZE},
+    {"bits", dtype_get, NULL, USMPY_DOC_DType_bits, (void *)BITS},
+    {"hasobject", dtype_get, NULL, USMPY_DOC_DType_hasobject, (void *)HAS_OBJECT},
+    {"fields", dtype_get, NULL, USMPY_DOC_DType_fields, (void *)FIELDS},
+    {"names", dtype_get, NULL, USMPY_DOC_DType_names, (void *)FIELDS},
+    {"kind", dtype_get, NULL, USMPY_DOC_DType_kind, (void *)KIND},
     {"char", dtype_get_char, NULL, USMPY_DOC_DType_char, NULL},
     {"str", dtype_get_str, NULL, USMPY_DOC_DType_str, NULL},
     {"type", dtype_get_type, NULL, USMPY_DOC_DType_type, NULL},
-    {"dlpack", dtype_get_dlpack, NULL, USMPY_DOC_DType_dlpack, NULL},
+    {"dlpack", dtype_get, NULL, USMPY_DOC_DType_dlpack, (void *)DLPACK},
     {"dtype", dtype_get_numpy, NULL, USMPY_DOC_DType_dtype, NULL},
     {"__numpy_dtype__", dtype_get_numpy, NULL, USMPY_DOC_DType___numpy_dtype__, NULL},
     {0},

@@ -145,10 +145,9 @@ static PyObject *get_time(PyObject *self, void *which)
     if (which == (void *)0) {
         return PyLong_FromLongLong(event->submit_ns);
     }
-    if (usmpy_wait_event_end(state, event, INT64_MAX) < 0) {
-        return NULL;
-    }
-    return PyLong_FromLongLong(which == (void *)1 ? event->start_ns : event->end_ns);
+    return usmpy_wait_event_end(state, event, INT64_MAX) < 0
+               ? NULL
+               : PyLong_FromLongLong(which == (void *)1 ? event->start_ns : event->end_ns);
 }
 
 /* Waits; a failure of the task is raised. The result of a host task; None for other tasks. */

@@ -22,14 +22,6 @@ static PyObject *queue_of(usmpy_state *state, PyObject *device)
     return usmpy_queue_from(state, device == NULL ? Py_None : device, "device");
 }
 
-static PyObject *kind_stats(usm_pool *pool)
-{
-    usm_pool_state pooled = usm_pool_look(pool);
-    return Py_BuildValue("{s:n,s:n,s:n,s:n}", "in_use", (Py_ssize_t)pooled.used, "pooled",
-                         (Py_ssize_t)pooled.spare, "peak", (Py_ssize_t)pooled.peak, "blocks",
-                         (Py_ssize_t)pooled.n_used);
-}
-
 static PyObject *memory_stats(usmpy_state *state, PyObject *const *arguments)
 {
     PyObject *queue = queue_of(state, arguments[0]);
@@ -43,7 +35,11 @@ static PyObject *memory_stats(usmpy_state *state, PyObject *const *arguments)
         (Py_ssize_t)atomic_load_explicit(&place->peak, memory_order_relaxed), "limit",
         limit == SIZE_MAX ? Py_NewRef(Py_None) : PyLong_FromSize_t(limit));
     for (usm_kind kind = 0; out != NULL && kind < USM_KINDS; kind++) {
-        usmpy_put(&out, usm_kind_name(kind), kind_stats(place->pools[kind]));
+        usm_pool_state pooled = usm_pool_look(place->pools[kind]);
+        usmpy_put(&out, usm_kind_name(kind),
+                  Py_BuildValue("{s:n,s:n,s:n,s:n}", "in_use", (Py_ssize_t)pooled.used, "pooled",
+                                (Py_ssize_t)pooled.spare, "peak", (Py_ssize_t)pooled.peak, "blocks",
+                                (Py_ssize_t)pooled.n_used));
     }
     Py_DECREF(queue);
     return out;

@@ -262,11 +262,10 @@ PyObject *usmpy_common_queue(usmpy_state *state, const char *function, const cha
         same = same && usmpy_queue_of(arrays[i]->queue) == usmpy_queue_of(queue);
         *kind = arrays[i]->alloc->kind > *kind ? (usm_kind)arrays[i]->alloc->kind : *kind;
     }
-    if (!same) {
-        usmpy_raise_object(state->placement_error,
-                           usmpy_placement_text(state, function, list, (PyObject *const *)arrays, NULL, n));
-    }
-    return same ? queue : NULL;
+    return same ? queue
+                : usmpy_raise_object(
+                      state->placement_error,
+                      usmpy_placement_text(state, function, list, (PyObject *const *)arrays, NULL, n));
 }
 
 bool usmpy_is_number_in_memory(PyObject *value)
@@ -308,18 +307,14 @@ static PyObject *long_double_of(PyObject *value)
     return number;
 }
 
-/*
- * usmpy_host_value() for a value that may be importable as an array of 0 dimensions; NO_ARRAY where it is no
- * array at all.
- */
-enum { NO_ARRAY = 2 };
+/* usmpy_host_value() for a value that may be importable as an array of 0 dimensions. */
 static int item_of(usmpy_state *state, PyObject *value, PyObject **scalar, usm_dtype *dtype)
 {
     PyObject *array = usmpy_import_any(state, value);
     if (array == NULL) {
         PyObject *refusal = usmpy_take_exception();
         if (refusal == NULL) {
-            return NO_ARRAY;
+            return 0;
         }
         *scalar = long_double_of(value);
         if (*scalar == NULL) {
@@ -394,18 +389,16 @@ static int read_value(usmpy_state *state, PyObject *value, bool bare, PyObject *
         }
         PyErr_Clear();
         bool stored = usmpy_is_number_in_memory(value);
-        int found = stored ? item_of(state, value, scalar, dtype)
-                    : bare ? bare_number(state, value, scalar, dtype)
-                           : 0;
-        return found == NO_ARRAY ? 0 : found;
+        return stored ? item_of(state, value, scalar, dtype)
+               : bare ? bare_number(state, value, scalar, dtype)
+                      : 0;
     }
     int is_zero = PyLong_Check(ndim) && PyLong_AsLong(ndim) == 0;
     Py_DECREF(ndim);
     if (!is_zero || PyErr_Occurred()) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    int found = item_of(state, value, scalar, dtype);
-    return found == NO_ARRAY ? 0 : found;
+    return item_of(state, value, scalar, dtype);
 }
 
 int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar)
@@ -425,10 +418,9 @@ PyObject *usmpy_operand(usmpy_state *state, PyObject *value, PyObject *queue)
         return Py_NewRef(value);
     }
     PyObject *imported = usmpy_import_any(state, value);
-    if (imported != NULL || PyErr_Occurred()) {
-        return imported;
-    }
-    return usmpy_array_from_python(state, value, USM_NO_DTYPE, queue, USM_DEVICE);
+    return imported != NULL || PyErr_Occurred()
+               ? imported
+               : usmpy_array_from_python(state, value, USM_NO_DTYPE, queue, USM_DEVICE);
 }
 
 static PyObject *get_execution_queue(usmpy_state *state, PyObject *const *arguments)

@@ -136,35 +136,25 @@ static PyObject *queue_repr(PyObject *self)
                                 queue->profiling ? ", profiling" : "");
 }
 
-static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused))
+typedef enum fact { DEVICE, CONTEXT, BACKEND, IN_ORDER, PROFILING, PRIORITY } fact;
+
+static PyObject *queue_get(PyObject *self, void *which)
 {
     usm_queue *queue = usmpy_queue_of(self);
-    return usmpy_device_wrap(usmpy_state_of(self), queue->device, queue);
-}
-
-static PyObject *get_context(PyObject *self, void *Py_UNUSED(unused))
-{
-    return usmpy_context_wrap(usmpy_state_of(self), usmpy_queue_of(self)->context);
-}
-
-static PyObject *get_backend(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyUnicode_FromString(usm_backend_name(usmpy_queue_of(self)->backend));
-}
-
-static PyObject *get_in_order(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(usmpy_queue_of(self)->in_order);
-}
-
-static PyObject *get_profiling(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(usmpy_queue_of(self)->profiling);
-}
-
-static PyObject *get_priority(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyUnicode_FromString(priorities[usmpy_queue_of(self)->priority]);
+    switch ((fact)(intptr_t)which) {
+        case DEVICE:
+            return usmpy_device_wrap(usmpy_state_of(self), queue->device, queue);
+        case CONTEXT:
+            return usmpy_context_wrap(usmpy_state_of(self), queue->context);
+        case BACKEND:
+            return PyUnicode_FromString(usm_backend_name(queue->backend));
+        case IN_ORDER:
+            return PyBool_FromLong(queue->in_order);
+        case PROFILING:
+            return PyBool_FromLong(queue->profiling);
+        default:
+            return PyUnicode_FromString(priorities[queue->priority]);
+    }
 }
 
 static PyObject *queue_wait(usmpy_state *state, PyObject *self, PyObject *const *arguments)
@@ -197,12 +187,12 @@ USMPY_MEMBER(Queue_wait, queue_wait)
 USMPY_MEMBER(Queue_wait_for, usmpy_queue_wait_for)
 
 static PyGetSetDef queue_getset[] = {
-    {"device", get_device, NULL, USMPY_DOC_Queue_device, NULL},
-    {"context", get_context, NULL, USMPY_DOC_Queue_context, NULL},
-    {"backend", get_backend, NULL, USMPY_DOC_Queue_backend, NULL},
-    {"in_order", get_in_order, NULL, USMPY_DOC_Queue_in_order, NULL},
-    {"profiling", get_profiling, NULL, USMPY_DOC_Queue_profiling, NULL},
-    {"priority", get_priority, NULL, USMPY_DOC_Queue_priority, NULL},
+    {"device", queue_get, NULL, USMPY_DOC_Queue_device, (void *)DEVICE},
+    {"context", queue_get, NULL, USMPY_DOC_Queue_context, (void *)CONTEXT},
+    {"backend", queue_get, NULL, USMPY_DOC_Queue_backend, (void *)BACKEND},
+    {"in_order", queue_get, NULL, USMPY_DOC_Queue_in_order, (void *)IN_ORDER},
+    {"profiling", queue_get, NULL, USMPY_DOC_Queue_profiling, (void *)PROFILING},
+    {"priority", queue_get, NULL, USMPY_DOC_Queue_priority, (void *)PRIORITY},
     {"native_handle", usmpy_queue_native_handle, NULL, USMPY_DOC_Queue_native_handle, NULL},
     {0},
 };

@@ -226,18 +226,6 @@ static int take_number(usmpy_state *state, const usm_parameter *parameter, PyObj
                : 0;
 }
 
-/* Larger values are borrowed from the view. */
-static void put_bytes(const void *bytes, size_t size, usm_argument *out)
-{
-    out->kind = USM_PARAMETER_VALUE;
-    out->size = (uint32_t)size;
-    if (size <= USM_INLINE_VALUE) {
-        memcpy(out->as.value, bytes, size);
-    } else {
-        out->as.data = bytes;
-    }
-}
-
 static int take_bytes(const usm_parameter *parameter, const Py_buffer *view, usm_argument *out)
 {
     if (parameter->size != 0 && parameter->size != (size_t)view->len) {
@@ -249,7 +237,13 @@ static int take_bytes(const usm_parameter *parameter, const Py_buffer *view, usm
         PyErr_Format(PyExc_ValueError, "%zd bytes were given; 1 to %d are allowed", view->len, INT32_MAX);
         return -1;
     }
-    put_bytes(view->buf, (size_t)view->len, out);
+    out->kind = USM_PARAMETER_VALUE;
+    out->size = (uint32_t)view->len;
+    if (view->len <= USM_INLINE_VALUE) {
+        memcpy(out->as.value, view->buf, (size_t)view->len);
+    } else {
+        out->as.data = view->buf; /* borrowed from the view */
+    }
     return 0;
 }
 

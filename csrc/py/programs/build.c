@@ -253,13 +253,6 @@ static int store(usmpy_state *state, usmpy_program *self, PyObject *key)
     return done == NULL ? -1 : 0;
 }
 
-/* The key for programs that are kept in the process; NULL: USMPY_CACHE=0. */
-static const char *kept_under(PyObject *key)
-{
-    const char *wish = getenv("USMPY_CACHE");
-    return wish != NULL && strcmp(wish, "0") == 0 ? NULL : PyUnicode_AsUTF8(key);
-}
-
 static int build_text(usmpy_state *state, usmpy_program *self, PyObject *source)
 {
     Py_ssize_t size;
@@ -280,7 +273,8 @@ static int build_text(usmpy_state *state, usmpy_program *self, PyObject *source)
     if (key == NULL) {
         return -1;
     }
-    const char *kept = kept_under(key);
+    const char *wish = getenv("USMPY_CACHE"); /* "0": no programs are kept in the process */
+    const char *kept = wish != NULL && strcmp(wish, "0") == 0 ? NULL : PyUnicode_AsUTF8(key);
     int status = 0;
     self->program = kept == NULL ? NULL : usm_program_find(place, kept);
     if (self->program == NULL) {

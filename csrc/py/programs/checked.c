@@ -23,7 +23,7 @@ PyObject *usmpy_launch_checked(usmpy_state *state, PyObject *kernel, const usm_r
                                const usmpy_expansion *expansion)
 {
     PyObject *args = PyTuple_New(n), *rooms = PyTuple_New(n);
-    PyObject *record = NULL, *event = NULL, *result = NULL;
+    PyObject *record = NULL, *event = NULL;
     for (Py_ssize_t i = 0; args != NULL && i < n; i++) {
         PyTuple_SET_ITEM(args, i, Py_NewRef(objects[i]));
         usmpy_set_item(&rooms, i, rooms == NULL ? NULL : room_of(state, objects[i]));
@@ -32,17 +32,17 @@ PyObject *usmpy_launch_checked(usmpy_state *state, PyObject *kernel, const usm_r
         record = usmpy_call("usmpy._checked", "record", "(OOOO)", kernel, queue != NULL ? queue : Py_None,
                             args, rooms);
     }
-    if (record != NULL && (record == Py_None || usm_range_items(range) == 0)) { /* nothing runs */
-        result = usmpy_launch_with(state, kernel, range, queue, objects, n, depends, NULL, expansion);
-    } else if (record != NULL) {
-        event = usmpy_launch_with(state, kernel, range, queue, objects, n, depends, record, expansion);
+    bool runs = record != NULL && record != Py_None && usm_range_items(range) > 0;
+    if (record != NULL) {
+        event = usmpy_launch_with(state, kernel, range, queue, objects, n, depends, runs ? record : NULL,
+                                  expansion);
     }
-    if (event != NULL) {
-        result = usmpy_call("usmpy._checked", "watch", "(OOOOI)", kernel, event, record, args, range->ndim);
+    if (event != NULL && runs) {
+        Py_SETREF(event,
+                  usmpy_call("usmpy._checked", "watch", "(OOOOI)", kernel, event, record, args, range->ndim));
     }
-    Py_XDECREF(event);
     Py_XDECREF(record);
     Py_XDECREF(rooms);
     Py_XDECREF(args);
-    return result;
+    return event;
 }
