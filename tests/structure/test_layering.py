@@ -260,10 +260,79 @@ def test_each_wrong_include_is_found(tmp_path, monkeypatch, place, line):
     assert len(list(wrong_includes(csrc / place))) == 1
 
 
+# Files of the core that include each other in a circle, since both together are one subject: why.
+ONE_SUBJECT = {
+    (
+        "builtin/builtin",
+        "builtin/builtin_source",
+    ): "a kernel that is found is built from its source, once a place",
+    ("copy/copy", "copy/route"): "a copy takes a route, whose pieces are copies",
+    ("memory/alloc", "memory/reclaim"): "a block that goes back may be used again before it has",
+    (
+        "program/program",
+        "program/signature",
+        "program/spirv",
+    ): "a program has parameters, which are read in its form",
+    ("trace/record", "trace/trace"): "a trace is a list of records, which name others of it",
+}
+
+
+def circles(root, sources):
+    """
+    The circles among the files below `root`, each the sorted names of its files. A header and its source are
+    one file, and a source without a header belongs to the header that it includes first.
+    """
+    headers = {path.with_suffix("") for path in sources if path.suffix == ".h"}
+    reached: dict[Path, set[Path]] = {}
+    for path in sources:
+        targets = [target.with_suffix("") for quote, _, target in includes(path) if target in sources]
+        own = path.with_suffix("")
+        if own not in headers and targets:
+            own = targets[0]
+        reached.setdefault(own, set()).update(targets)
+    for middle in reached:  # Warshall's closure
+        for targets in reached.values():
+            if middle in targets:
+                targets |= reached[middle]
+    found = {
+        tuple(sorted(other for other in targets if own in reached.get(other, ())))
+        for own, targets in reached.items()
+        if own in targets
+    }
+    return {
+        tuple(path.relative_to(root).as_posix() for path in circle) for circle in found if len(circle) > 1
+    }
+
+
+def test_no_files_of_the_core_include_each_other_in_a_circle():
+    core = CSRC / "core"
+    assert circles(core, {path for path in SOURCES if core in path.parents}) == set(ONE_SUBJECT)
+
+
+def test_each_circle_is_found(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "CSRC", tmp_path)
+    for name, included in {
+        "a.h": "",
+        "a.c": '#include "a.h"\n#include "b.h"',
+        "b.h": "",
+        "b.c": '#include "b.h"\n#include "c.h"',
+        "b_more.c": '#include "b.h"\n#include "d.h"',
+        "c.h": '#include "d.h"',
+        "d.h": "",
+        "d.c": '#include "b.h"',
+        "e.c": '#include "a.h"',
+    }.items():
+        (tmp_path / name).write_text(included + "\n")
+    sources = set(tmp_path.iterdir())
+    assert circles(tmp_path, sources) == {("b", "c", "d")}
+    (tmp_path / "d.c").write_text("")
+    assert circles(tmp_path, sources) == set()
+
+
 # A backend's name as a string, outside its folder: what it means there.
 NAMES = {
     "core/device/registry.c": {"host", "opencl", "cuda", "level_zero"},  # the list of backends
-    "core/device/place.c": {"host"},  # a kind of memory
+    "core/device/device.c": {"host"},  # a kind of memory
     "py/objects/trace.c": {"host"},  # a kind of task
     "py/programs/build.c": {"opencl", "cuda"},  # languages
     "backends/fault/fault.c": {"host"},  # which it stands in for

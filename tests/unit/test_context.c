@@ -4,6 +4,7 @@
 
 #include "core/base/fault.h"
 #include "core/device/registry.h"
+#include "core/exchange/native.h"
 
 #include <stdlib.h>
 

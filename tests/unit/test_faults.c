@@ -5,6 +5,7 @@
 #include "core/base/fault.h"
 #include "core/device/registry.h"
 #include "core/exchange/dltensor.h"
+#include "core/exchange/native.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -29,11 +29,14 @@
 #ifndef USM_CORE_BACKEND_H
 #define USM_CORE_BACKEND_H
 
-#include "context.h"
+#include "core/base/error.h"
 #include "core/base/library.h"
 #include "core/base/sync.h"
 #include "properties.h"
 
+typedef struct usm_device usm_device;
+typedef struct usm_context usm_context;
+typedef struct usm_place usm_place;
 typedef struct usm_queue usm_queue;
 typedef struct usm_event usm_event;
 typedef struct usm_wait usm_wait;

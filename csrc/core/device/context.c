@@ -1,10 +1,10 @@
 #include "context.h"
 
-#include "backend.h"
 #include "core/base/detach.h"
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/base/sync.h"
+#include "registry.h"
 #include "rule.h"
 
 #include <stddef.h>
@@ -178,10 +178,69 @@ usm_context *usm_context_retain(usm_context *context)
     return context;
 }
 
+static usm_place *places_of(usm_context *context)
+{
+    return atomic_load_explicit(&context->places, memory_order_acquire);
+}
+
+static usm_place *find_place(usm_context *context, usm_device *device)
+{
+    usm_place *place = places_of(context);
+    while (place != NULL && place->device != device) {
+        place = place->next;
+    }
+    return place;
+}
+
+static bool contains(const usm_context *context, usm_device *device)
+{
+    for (; device != NULL; device = device->parent) {
+        for (size_t i = 0; i < context->n_devices; i++) {
+            if (context->devices[i] == device) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+usm_status usm_context_place(usm_context *context, usm_device *device, usm_place **out, usm_error *error)
+{
+    *out = find_place(context, device);
+    if (*out != NULL) {
+        return USM_OK;
+    }
+    if (!contains(context, device)) {
+        char text[USM_DEVICE_TEXT];
+        return usm_error_set(
+            error, USM_VALUE,
+            "the device %s is not in the given context; a device of context.devices, or a part of one, is "
+            "allowed",
+            usm_device_text(device, text, sizeof text));
+    }
+    usm_place *place = usm_place_new(context, device);
+    if (place == NULL) {
+        return usm_error_memory(error, sizeof *place, "a context's record of a device");
+    }
+    usm_registry_lock();
+    *out = find_place(context, device);
+    if (*out == NULL) {
+        place->next = atomic_load_explicit(&context->places, memory_order_relaxed);
+        atomic_store_explicit(&context->places, place, memory_order_release);
+        *out = place;
+        place = NULL;
+    }
+    usm_registry_unlock();
+    if (place != NULL) {
+        usm_place_destroy(place); /* another thread was faster */
+    }
+    return USM_OK;
+}
+
 /* The context is on no list any more. Waits for the driver as context_destroy does. */
 static void destroy(usm_context *context)
 {
-    usm_places_destroy(context);
+    usm_places_destroy(places_of(context));
     if (context->backend->context_destroy != NULL && !usm_is_forked(context->backend)) {
         USM_CALL_IF(context->backend->has_driver, context->backend, context_destroy)(context);
     }
@@ -194,7 +253,7 @@ static void destroy(usm_context *context)
 static bool give_back(usm_reclaimable *item, bool waits)
 {
     usm_context *context = (usm_context *)((char *)item - offsetof(usm_context, reclaimable));
-    bool now = waits || !usm_places_are_at_work(context);
+    bool now = waits || !usm_places_are_at_work(places_of(context));
     if (now) {
         destroy(context);
     }
@@ -251,6 +310,17 @@ usm_status usm_context_default(usm_device *device, usm_context **out, usm_error 
     return USM_OK;
 }
 
+usm_status usm_host_place(usm_place **out, usm_error *error)
+{
+    const usm_backend_report *host = usm_backend_start_for(USM_INTERFACE_PROCESS);
+    usm_context *context;
+    if (host->absent != NULL) {
+        return usm_error_set(error, USM_UNAVAILABLE, "%s", host->absent);
+    }
+    usm_status status = usm_context_default(host->devices[0], &context, error);
+    return status == USM_OK ? usm_context_place(context, host->devices[0], out, error) : status;
+}
+
 /*
  * Contexts that were closed. Their structs stay, since other threads may just have released memory of them.
  */
@@ -267,7 +337,7 @@ static void unlist(usm_context *context)
     if (context->next != NULL) {
         context->next->previous = context->previous;
     }
-    usm_places_unlist(context);
+    usm_places_unlist(places_of(context));
     for (size_t i = 0; i < context->n_devices; i++) {
         context->devices[i]->context = NULL;
     }
@@ -277,7 +347,7 @@ static void unlist(usm_context *context)
 
 static void close_default(usm_context *context)
 {
-    usm_places_trim(context);
+    usm_places_trim(places_of(context));
     if (!usm_is_forked(context->backend) && USM_CALL(context->backend, context_close)(context)) {
         usm_registry_lock();
         unlist(context);

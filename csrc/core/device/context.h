@@ -7,6 +7,8 @@
 #include "core/base/refcount.h"
 #include "place.h"
 
+struct usm_backend;
+
 typedef struct usm_context {
     usm_refcount refs;
     bool
@@ -58,8 +60,20 @@ usm_status usm_context_adopt(const struct usm_backend *backend, void *handle, US
  */
 bool usm_context_keep(usm_context *context, usm_keep *keep, bool (*same)(const usm_keep *, const usm_keep *));
 
+/*
+ * The pair's entry, made on first use. USM_VALUE where the device is not in the context; a partition of a
+ * device that is in it counts as in it (SYCL lets a context of the parent be used with its sub-devices).
+ */
+usm_status usm_context_place(usm_context *context, usm_device *device, usm_place **out, usm_error *error);
+
 /* The platform's default context of the device's root, which the root's partitions join. Immortal. */
 usm_status usm_context_default(usm_device *device, usm_context **out, usm_error *error);
+
+/*
+ * The place of the host's own device in its default context, which lives as long as the process.
+ * USM_UNAVAILABLE where the host backend did not start. May block on the first call: no lock, no GIL.
+ */
+usm_status usm_host_place(usm_place **out, usm_error *error);
 
 /*
  * The contexts of the process one by one: the one after this, which the caller holds (NULL: the first).

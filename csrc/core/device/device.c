@@ -2,7 +2,6 @@
 
 #include "core/base/heap.h"
 #include "core/base/sync.h"
-#include "registry.h"
 #include "rule.h"
 
 #include <stdio.h>
@@ -161,39 +160,10 @@ usm_status usm_device_partition(usm_device *device, uint32_t units, usm_device *
     return USM_OK;
 }
 
-static bool is_native(const usm_device *device, const void *handle)
+const char *usm_kind_name(usm_kind kind)
 {
-    return USM_CALL(device->backend->native, handle)(USM_NATIVE_DEVICE, device) == handle;
-}
-
-/* Registry lock held. A part that is its whole has its handle: parts of the whole come before parts of it. */
-static usm_device *find_native(usm_device *device, void *handle)
-{
-    usm_device *found = is_native(device, handle) ? device : NULL;
-    for (usm_device *part = device->partitions; part != NULL && found == NULL; part = part->sibling) {
-        found = is_native(part, handle) ? part : NULL;
-    }
-    for (usm_device *part = device->partitions; part != NULL && found == NULL; part = part->sibling) {
-        found = find_native(part, handle);
-    }
-    return found;
-}
-
-usm_status usm_device_adopt(const usm_backend *backend, void *handle, usm_device **out, usm_error *error)
-{
-    const usm_backend_report *report =
-        usm_backend_start(usm_backend_index(backend->name, strlen(backend->name)));
-    *out = NULL;
-    usm_registry_lock();
-    for (size_t i = 0; i < report->n_devices && *out == NULL; i++) {
-        *out = find_native(report->devices[i], handle);
-    }
-    usm_registry_unlock();
-    return *out != NULL ? USM_OK
-                        : usm_error_set(error, USM_NOT_FOUND,
-                                        "the device %p is unknown to usmpy: it is neither a root device that "
-                                        "get_devices('%s') lists nor a part that create_sub_devices() made",
-                                        handle, backend->name);
+    static const char *const names[USM_KINDS] = {"device", "shared", "host"};
+    return names[kind];
 }
 
 const char *usm_device_type_name(usm_device_type type)

@@ -3,6 +3,7 @@
 #define USM_CORE_DEVICE_H
 
 #include "core/base/error.h"
+#include "properties.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -158,10 +159,7 @@ usm_device *usm_device_new(const struct usm_backend *backend, usm_device_type ty
 usm_status usm_device_partition(usm_device *device, uint32_t units, usm_device ***parts, size_t *count,
                                 usm_error *error);
 
-/* The device that the driver's object is, a part that was made before included; else USM_NOT_FOUND. */
-usm_status usm_device_adopt(const struct usm_backend *backend, void *handle, usm_device **out,
-                            usm_error *error);
-
+const char *usm_kind_name(usm_kind kind);
 const char *usm_device_type_name(usm_device_type type);
 /* Bits of usm_aspect. */
 uint32_t usm_device_aspects(const usm_device *device);

@@ -1,14 +1,7 @@
 #include "place.h"
 
-#include "context.h"
 #include "core/base/heap.h"
 #include "core/base/sync.h"
-
-const char *usm_kind_name(usm_kind kind)
-{
-    static const char *const names[USM_KINDS] = {"device", "shared", "host"};
-    return names[kind];
-}
 
 static const usm_place_part *const *all_parts;
 
@@ -17,7 +10,7 @@ void usm_place_set_parts(const usm_place_part *const *parts)
     all_parts = parts;
 }
 
-static void destroy(usm_place *place)
+void usm_place_destroy(usm_place *place)
 {
     for (const usm_place_part *const *part = all_parts; *part != NULL; part++) {
         if ((*part)->destroy != NULL) {
@@ -27,7 +20,7 @@ static void destroy(usm_place *place)
     free(place);
 }
 
-static usm_place *new_place(usm_context *context, usm_device *device)
+usm_place *usm_place_new(struct usm_context *context, usm_device *device)
 {
     usm_place *place = usm_calloc(1, sizeof *place);
     if (place == NULL) {
@@ -38,7 +31,7 @@ static usm_place *new_place(usm_context *context, usm_device *device)
     atomic_init(&place->limit, SIZE_MAX);
     for (const usm_place_part *const *part = all_parts; *part != NULL; part++) {
         if ((*part)->create != NULL && !(*part)->create(place)) {
-            destroy(place);
+            usm_place_destroy(place);
             return NULL;
         }
     }
@@ -54,17 +47,16 @@ bool usm_place_is_at_work(usm_place *place)
     return is;
 }
 
-bool usm_places_are_at_work(usm_context *context)
+bool usm_places_are_at_work(usm_place *place)
 {
     bool are = false;
-    usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
     for (; place != NULL && !are; place = place->next) {
         are = usm_place_is_at_work(place);
     }
     return are;
 }
 
-usm_status usm_places_wait(usm_context *context, usm_wait_poll poll, void *argument, usm_error *error)
+usm_status usm_places_wait(struct usm_context *context, usm_wait_poll poll, void *argument, usm_error *error)
 {
     usm_status status = USM_OK;
     for (const usm_place_part *const *part = all_parts; *part != NULL && status == USM_OK; part++) {
@@ -73,9 +65,8 @@ usm_status usm_places_wait(usm_context *context, usm_wait_poll poll, void *argum
     return status;
 }
 
-void usm_places_trim(usm_context *context)
+void usm_places_trim(usm_place *place)
 {
-    usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
     for (; place != NULL; place = place->next) {
         for (const usm_place_part *const *part = all_parts; *part != NULL; part++) {
             if ((*part)->trim != NULL) {
@@ -85,9 +76,8 @@ void usm_places_trim(usm_context *context)
     }
 }
 
-void usm_places_unlist(usm_context *context)
+void usm_places_unlist(usm_place *place)
 {
-    usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
     for (; place != NULL; place = place->next) {
         for (const usm_place_part *const *part = all_parts; *part != NULL; part++) {
             if ((*part)->unlist != NULL) {
@@ -97,65 +87,10 @@ void usm_places_unlist(usm_context *context)
     }
 }
 
-void usm_places_destroy(usm_context *context)
+void usm_places_destroy(usm_place *place)
 {
-    usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
     for (usm_place *next; place != NULL; place = next) {
         next = place->next;
-        destroy(place);
+        usm_place_destroy(place);
     }
-}
-
-static usm_place *find_place(usm_context *context, usm_device *device)
-{
-    usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
-    while (place != NULL && place->device != device) {
-        place = place->next;
-    }
-    return place;
-}
-
-static bool contains(const usm_context *context, usm_device *device)
-{
-    for (; device != NULL; device = device->parent) {
-        for (size_t i = 0; i < context->n_devices; i++) {
-            if (context->devices[i] == device) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-usm_status usm_context_place(usm_context *context, usm_device *device, usm_place **out, usm_error *error)
-{
-    *out = find_place(context, device);
-    if (*out != NULL) {
-        return USM_OK;
-    }
-    if (!contains(context, device)) {
-        char text[USM_DEVICE_TEXT];
-        return usm_error_set(
-            error, USM_VALUE,
-            "the device %s is not in the given context; a device of context.devices, or a part of one, is "
-            "allowed",
-            usm_device_text(device, text, sizeof text));
-    }
-    usm_place *place = new_place(context, device);
-    if (place == NULL) {
-        return usm_error_memory(error, sizeof *place, "a context's record of a device");
-    }
-    usm_registry_lock();
-    *out = find_place(context, device);
-    if (*out == NULL) {
-        place->next = atomic_load_explicit(&context->places, memory_order_relaxed);
-        atomic_store_explicit(&context->places, place, memory_order_release);
-        *out = place;
-        place = NULL;
-    }
-    usm_registry_unlock();
-    if (place != NULL) {
-        destroy(place); /* another thread was faster */
-    }
-    return USM_OK;
 }

@@ -14,10 +14,6 @@ struct usm_pool;
 struct usm_queue;
 struct usm_context;
 
-typedef enum usm_kind { USM_DEVICE, USM_SHARED, USM_HOST, USM_KINDS } usm_kind;
-
-const char *usm_kind_name(usm_kind kind);
-
 typedef struct usm_builtin_kernel usm_builtin_kernel;
 typedef struct usm_builtin_program usm_builtin_program;
 #define USM_BUILTIN_BUCKETS 64
@@ -67,13 +63,6 @@ typedef struct usm_place_part {
 /* The parts of every place, NULL-ended, called in this order. Once, before the first context. */
 void usm_place_set_parts(const usm_place_part *const *parts);
 
-/*
- * The pair's entry, made on first use. USM_VALUE where the device is not in the context; a partition of a
- * device that is in it counts as in it (SYCL lets a context of the parent be used with its sub-devices).
- */
-usm_status usm_context_place(struct usm_context *context, usm_device *device, usm_place **out,
-                             usm_error *error);
-
 /* Asks all parts. No lock. */
 bool usm_place_is_at_work(usm_place *place);
 
@@ -83,10 +72,12 @@ bool usm_place_is_at_work(usm_place *place);
  */
 usm_status usm_places_wait(struct usm_context *context, usm_wait_poll poll, void *argument, usm_error *error);
 
-/* For core/device/context.c: over all places of a context. */
-bool usm_places_are_at_work(struct usm_context *context);
-void usm_places_trim(struct usm_context *context);
-void usm_places_unlist(struct usm_context *context);
-void usm_places_destroy(struct usm_context *context);
+/* For core/device/context.c: a place, and over all from this one on. NULL: memory ran out. */
+usm_place *usm_place_new(struct usm_context *context, usm_device *device);
+void usm_place_destroy(usm_place *place);
+bool usm_places_are_at_work(usm_place *place);
+void usm_places_trim(usm_place *place);
+void usm_places_unlist(usm_place *place);
+void usm_places_destroy(usm_place *place);
 
 #endif

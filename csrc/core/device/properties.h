@@ -23,6 +23,9 @@ typedef enum usm_language {
 
 #define USM_LANGUAGE_BIT(language) (UINT32_C(1) << (language))
 
+/* Kinds of memory. */
+typedef enum usm_kind { USM_DEVICE, USM_SHARED, USM_HOST, USM_KINDS } usm_kind;
+
 typedef enum usm_priority { USM_PRIORITY_LOW, USM_PRIORITY_NORMAL, USM_PRIORITY_HIGH } usm_priority;
 
 typedef struct usm_queue_options {

@@ -2,9 +2,9 @@
 
 #include "core/base/detach.h"
 #include "core/base/sync.h"
+#include "device.h"
 #include "rule.h"
 
-#include <dlpack/dlpack.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -149,17 +149,6 @@ const usm_backend_report *usm_backend_start(int index)
     return &slot->report;
 }
 
-usm_status usm_host_place(usm_place **out, usm_error *error)
-{
-    const usm_backend_report *host = usm_backend_start_for(USM_INTERFACE_PROCESS);
-    usm_context *context;
-    if (host->absent != NULL) {
-        return usm_error_set(error, USM_UNAVAILABLE, "%s", host->absent);
-    }
-    usm_status status = usm_context_default(host->devices[0], &context, error);
-    return status == USM_OK ? usm_context_place(context, host->devices[0], out, error) : status;
-}
-
 int usm_backend_index(const char *name, size_t length)
 {
     for (int i = 0; i < N_SLOTS; i++) {
@@ -169,6 +158,52 @@ int usm_backend_index(const char *name, size_t length)
         }
     }
     return -1;
+}
+
+const usm_backend_report *usm_backend_next(int *index)
+{
+    for (; *index < N_SLOTS; (*index)++) {
+        if (slots[*index].report.backend != NULL &&
+            (*index < USM_N_BACKENDS || atomic_load_explicit(&slots[*index].started, memory_order_acquire))) {
+            return usm_backend_start((*index)++);
+        }
+    }
+    return NULL;
+}
+
+static bool is_native(const usm_device *device, const void *handle)
+{
+    return USM_CALL(device->backend->native, handle)(USM_NATIVE_DEVICE, device) == handle;
+}
+
+/* Registry lock held. A part that is its whole has its handle: parts of the whole come before parts of it. */
+static usm_device *find_native(usm_device *device, void *handle)
+{
+    usm_device *found = is_native(device, handle) ? device : NULL;
+    for (usm_device *part = device->partitions; part != NULL && found == NULL; part = part->sibling) {
+        found = is_native(part, handle) ? part : NULL;
+    }
+    for (usm_device *part = device->partitions; part != NULL && found == NULL; part = part->sibling) {
+        found = find_native(part, handle);
+    }
+    return found;
+}
+
+usm_status usm_device_adopt(const usm_backend *backend, void *handle, usm_device **out, usm_error *error)
+{
+    const usm_backend_report *report =
+        usm_backend_start(usm_backend_index(backend->name, strlen(backend->name)));
+    *out = NULL;
+    usm_registry_lock();
+    for (size_t i = 0; i < report->n_devices && *out == NULL; i++) {
+        *out = find_native(report->devices[i], handle);
+    }
+    usm_registry_unlock();
+    return *out != NULL ? USM_OK
+                        : usm_error_set(error, USM_NOT_FOUND,
+                                        "the device %p is unknown to usmpy: it is neither a root device that "
+                                        "get_devices('%s') lists nor a part that create_sub_devices() made",
+                                        handle, backend->name);
 }
 
 /*
@@ -205,86 +240,4 @@ void usm_backends_fork(usm_fork_phase phase)
             }
         }
     }
-}
-
-usm_status usm_refuse_after_fork(const usm_backend *backend, usm_error *error)
-{
-    return usm_error_set(error, USM_FORKED,
-                         "%s was used before this process was forked, and drivers do not survive that; "
-                         "start processes with multiprocessing's method 'spawn'",
-                         backend->fork_guard->driver);
-}
-
-/* Of several devices with memory of one name, the one that this memory is of; else `device`. */
-static usm_device *device_of(usm_device *device, const void *pointer)
-{
-    usm_context *context;
-    usm_pointer_info info = {.device = NULL};
-    if (pointer == NULL || device->backend->memory_query == NULL || usm_is_forked(device->backend) ||
-        usm_context_default(device, &context, NULL) != USM_OK ||
-        USM_CALL(device->backend, memory_query)(context, pointer, &info, NULL) != USM_OK ||
-        info.device == NULL) {
-        return device;
-    }
-    return info.device;
-}
-
-/*
- * Is this memory of the device? Of a name that devices of several backends have: Level Zero and OpenCL count
- * theirs as kDLOneAPI each by themselves, and others may have it as a view, which only we give them. A driver
- * that identifies memory knows whose it is.
- */
-typedef enum match { NO, UNKNOWN, YES } match;
-
-static match device_owns_pointer(usm_device *device, const void *pointer)
-{
-    usm_pointer_info info = {.device = NULL};
-    usm_registry_lock();
-    usm_context *context = device->context;
-    usm_registry_unlock();
-    if (pointer == NULL) {
-        return UNKNOWN;
-    }
-    if (context == NULL) { /* nothing of it was ever used */
-        return NO;
-    }
-    if (device->backend->memory_query == NULL || usm_is_forked(device->backend) ||
-        USM_CALL(device->backend, memory_query)(context, pointer, &info, NULL) != USM_OK) {
-        return UNKNOWN;
-    }
-    return info.device == device ? YES : info.identifies == USM_IDENTIFIES_NONE ? UNKNOWN : NO;
-}
-
-usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer)
-{
-    usm_device *best = NULL;
-    int best_rank = -2;
-    for (int i = 0; i < N_SLOTS; i++) {
-        if (slots[i].report.backend == NULL ||
-            (i >= USM_N_BACKENDS && !atomic_load_explicit(&slots[i].started, memory_order_acquire))) {
-            continue;
-        }
-        const usm_backend_report *report = usm_backend_start(i);
-        for (size_t k = 0; k < report->n_devices; k++) {
-            const usm_device_info *info = &report->devices[k]->info;
-            bool named = info->dlpack_type == type && info->dlpack_id == id;
-            if (named && type != kDLOneAPI) {
-                return report->devices[k];
-            }
-            if (named || usm_device_info_has_view(info, type, id)) {
-                match match = device_owns_pointer(report->devices[k], pointer);
-                int rank = match == YES || named ? (int)match : -1;
-                if (rank > best_rank) {
-                    best = report->devices[k];
-                    best_rank = rank;
-                }
-                continue;
-            }
-            if (id == 0 && type != 0 &&
-                (info->dlpack_shared_type == type || info->dlpack_host_type == type)) {
-                return device_of(report->devices[k], pointer);
-            }
-        }
-    }
-    return best;
 }

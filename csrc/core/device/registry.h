@@ -39,11 +39,6 @@ typedef struct usm_backend_report {
 const usm_backend_report *usm_backend_start(int index);
 /* The same of the backend that the interface belongs to. */
 const usm_backend_report *usm_backend_start_for(usm_interface interface);
-/*
- * The place of the host's own device in its default context, which lives as long as the process.
- * USM_UNAVAILABLE where the host backend did not start. May block on the first call: no lock, no GIL.
- */
-usm_status usm_host_place(usm_place **out, usm_error *error);
 /* -1 for an unknown name. */
 int usm_backend_index(const char *name, size_t length);
 /* A fork waits, before it takes the registry lock, until no other thread starts a backend. */
@@ -52,10 +47,13 @@ void usm_backends_fork_starts(usm_fork_phase phase);
 void usm_backends_fork(usm_fork_phase phase);
 
 /*
- * The root device that DLPack calls (type, id); NULL where there is none. Starts backends as needed. Where
- * several have memory of that name (managed and pinned memory of CUDA, always id 0), their driver is asked
- * about `pointer`; NULL: the first of them. May block on the first call: no lock, no GIL.
+ * The backends of this build one by one, started as needed (those for tests alone only if they were): the
+ * next from *index, which is 0 at first; NULL: there is none. May block: no lock, no GIL.
  */
-usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer);
+const usm_backend_report *usm_backend_next(int *index);
+
+/* The device that the driver's object is, a part that was made before included; else USM_NOT_FOUND. */
+usm_status usm_device_adopt(const struct usm_backend *backend, void *handle, usm_device **out,
+                            usm_error *error);
 
 #endif

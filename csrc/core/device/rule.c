@@ -1,5 +1,13 @@
 #include "rule.h"
 
+usm_status usm_refuse_after_fork(const usm_backend *backend, usm_error *error)
+{
+    return usm_error_set(error, USM_FORKED,
+                         "%s was used before this process was forked, and drivers do not survive that; "
+                         "start processes with multiprocessing's method 'spawn'",
+                         backend->fork_guard->driver);
+}
+
 #ifdef USM_TESTING
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include "core/device/registry.h"
 #include "core/device/rule.h"
 
+#include <dlpack/dlpack.h>
 #include <string.h>
 
 bool usm_backend_has_native(const usm_backend *backend)
@@ -63,4 +64,74 @@ usm_status usm_memory_query(usm_context *context, const void *pointer, usm_point
                ? USM_OK
                : USM_UNLESS_FORKED(context->backend, error,
                                    USM_CALL(context->backend, memory_query)(context, pointer, info, error));
+}
+
+/* Of several devices with memory of one name, the one that this memory is of; else `device`. */
+static usm_device *device_of(usm_device *device, const void *pointer)
+{
+    usm_context *context;
+    usm_pointer_info info = {.device = NULL};
+    if (pointer == NULL || device->backend->memory_query == NULL || usm_is_forked(device->backend) ||
+        usm_context_default(device, &context, NULL) != USM_OK ||
+        USM_CALL(device->backend, memory_query)(context, pointer, &info, NULL) != USM_OK ||
+        info.device == NULL) {
+        return device;
+    }
+    return info.device;
+}
+
+/*
+ * Is this memory of the device? Of a name that devices of several backends have: Level Zero and OpenCL count
+ * theirs as kDLOneAPI each by themselves, and others may have it as a view, which only we give them. A driver
+ * that identifies memory knows whose it is.
+ */
+typedef enum match { NO, UNKNOWN, YES } match;
+
+static match device_owns_pointer(usm_device *device, const void *pointer)
+{
+    usm_pointer_info info = {.device = NULL};
+    usm_registry_lock();
+    usm_context *context = device->context;
+    usm_registry_unlock();
+    if (pointer == NULL) {
+        return UNKNOWN;
+    }
+    if (context == NULL) { /* nothing of it was ever used */
+        return NO;
+    }
+    if (device->backend->memory_query == NULL || usm_is_forked(device->backend) ||
+        USM_CALL(device->backend, memory_query)(context, pointer, &info, NULL) != USM_OK) {
+        return UNKNOWN;
+    }
+    return info.device == device ? YES : info.identifies == USM_IDENTIFIES_NONE ? UNKNOWN : NO;
+}
+
+usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer)
+{
+    usm_device *best = NULL;
+    int best_rank = -2;
+    const usm_backend_report *report;
+    for (int i = 0; (report = usm_backend_next(&i)) != NULL;) {
+        for (size_t k = 0; k < report->n_devices; k++) {
+            const usm_device_info *info = &report->devices[k]->info;
+            bool named = info->dlpack_type == type && info->dlpack_id == id;
+            if (named && type != kDLOneAPI) {
+                return report->devices[k];
+            }
+            if (named || usm_device_info_has_view(info, type, id)) {
+                match match = device_owns_pointer(report->devices[k], pointer);
+                int rank = match == YES || named ? (int)match : -1;
+                if (rank > best_rank) {
+                    best = report->devices[k];
+                    best_rank = rank;
+                }
+                continue;
+            }
+            if (id == 0 && type != 0 &&
+                (info->dlpack_shared_type == type || info->dlpack_host_type == type)) {
+                return device_of(report->devices[k], pointer);
+            }
+        }
+    }
+    return best;
 }

@@ -42,4 +42,11 @@ usm_status usm_stream_inspect(usm_device *device, void *stream, usm_stream_facts
 usm_status usm_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
                             usm_error *error);
 
+/*
+ * The root device that DLPack calls (type, id); NULL where there is none. Starts backends as needed. Where
+ * several have memory of that name (managed and pinned memory of CUDA, always id 0), their driver is asked
+ * about `pointer`; NULL: the first of them. May block on the first call: no lock, no GIL.
+ */
+usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer);
+
 #endif

@@ -8,6 +8,7 @@
 #define USM_CORE_HANDLE_H
 
 #include "core/device/backend.h"
+#include "core/device/context.h"
 #include "core/layout/layout.h"
 
 #include <sys/types.h>

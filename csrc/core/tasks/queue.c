@@ -3,6 +3,7 @@
 #include "core/base/detach.h"
 #include "core/base/heap.h"
 #include "core/base/live.h"
+#include "core/device/registry.h"
 #include "core/device/rule.h"
 
 #include <stddef.h>

@@ -56,8 +56,7 @@ PyObject *usmpy_device_queue(usmpy_state *state, PyObject *device);
 PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *parameter);
 /* The cached queue of a root device or sub-device in a context (NULL: its default one): new reference. */
 PyObject *usmpy_cached_queue(usmpy_state *state, usm_context *context, usm_device *device);
-/* The same in its default context for the host device and for the default device, from the module's state:
- * borrowed. */
+/* The same in its default context for the host device and the default device: borrowed from the state. */
 PyObject *usmpy_host_queue(usmpy_state *state);
 PyObject *usmpy_default_queue(usmpy_state *state);
 

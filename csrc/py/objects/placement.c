@@ -9,6 +9,7 @@
 #include "py/functions/creation.h"
 
 #include "core/device/registry.h"
+#include "core/exchange/native.h"
 #include "core/memory/connection.h"
 
 #include <string.h>
