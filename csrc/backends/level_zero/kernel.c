@@ -26,11 +26,10 @@ static usm_status describe(usm_kernel *base, const char *name, const ze_kernel_p
 /* The struct ends in one usm_argument for each parameter: what the driver was given last (launch.c). */
 usm_status usm_level_zero_kernel_create(usm_kernel *base, const char *name, usm_error *error)
 {
-    const usm_level_zero_program *program = base->program->native;
     const ze_kernel_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_KERNEL_DESC, .pKernelName = name};
     ze_kernel_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES};
     ze_kernel_handle_t id = NULL;
-    ze_result_t result = usm_level_zero.zeKernelCreate(program->id, &desc, &id);
+    ze_result_t result = usm_level_zero.zeKernelCreate(base->program->native, &desc, &id);
     if (result == ZE_RESULT_ERROR_INVALID_KERNEL_NAME || result == ZE_RESULT_ERROR_INVALID_FUNCTION_NAME) {
         return usm_error_driver(error, USM_INDEX, "level_zero", (int)result, usm_level_zero_name(result),
                                 "the program has no kernel %s", name);

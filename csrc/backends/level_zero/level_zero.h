@@ -204,11 +204,6 @@ void usm_level_zero_release_parts(usm_level_zero_event *event);
 
 extern usm_fork_guard usm_level_zero_guard; /* library.c */
 
-/* usm_program.native */
-typedef struct usm_level_zero_program {
-    ze_module_handle_t id;
-} usm_level_zero_program;
-
 /* usm_kernel.native */
 typedef struct usm_level_zero_kernel {
     ze_kernel_handle_t id;

@@ -148,7 +148,7 @@ static bool source_is_at_fault(ze_result_t result)
 
 /* On failure *log has the messages where the module is at fault. */
 static usm_status build(const usm_program *base, const usm_program_source *source, const constants *constants,
-                        usm_level_zero_program *native, char **log, usm_error *error)
+                        ze_module_handle_t *out, char **log, usm_error *error)
 {
     const usm_device *device = base->place->device;
     const ze_module_desc_t desc = {
@@ -163,13 +163,12 @@ static usm_status build(const usm_program *base, const usm_program_source *sourc
     ze_module_build_log_handle_t told = NULL;
     ze_result_t result =
         usm_level_zero.zeModuleCreate(usm_level_zero_context_of(base->context)->id,
-                                      usm_level_zero_device_of(device)->id, &desc, &native->id, &told);
+                                      usm_level_zero_device_of(device)->id, &desc, out, &told);
     char *text = take_log(told);
     if (result == ZE_RESULT_SUCCESS) {
         free(text);
         return USM_OK;
     }
-    native->id = NULL;
     bool ours = source_is_at_fault(result);
     if (ours) {
         *log = text;
@@ -207,7 +206,7 @@ static void list_kernels(usm_program *base, ze_module_handle_t id)
     free(told);
 }
 
-/* The program counts as a user of the context while it lives. */
+/* `native` is the driver's module. The program counts as a user of the context while it lives. */
 usm_status usm_level_zero_program_build(usm_program *base, const usm_program_source *source, char **log,
                                         usm_error *error)
 {
@@ -220,41 +219,34 @@ usm_status usm_level_zero_program_build(usm_program *base, const usm_program_sou
         return usm_error_driver(error, USM_BUILD, "level_zero", 0, "", "%s takes no SPIR-V",
                                 device->info.name);
     }
-    usm_level_zero_program *native = usm_calloc(1, sizeof *native);
-    if (native == NULL) {
-        return usm_error_memory(error, sizeof *native, "a program");
-    }
+    ze_module_handle_t id = NULL;
     constants constants;
     atomic_fetch_add(&usm_level_zero_context_of(base->context)->users, 1);
     usm_status status = read_options(source, &constants, error);
     if (status == USM_OK) {
-        status = build(base, source, &constants, native, log, error);
+        status = build(base, source, &constants, &id, log, error);
     }
     free_constants(&constants);
     if (status != USM_OK) {
         atomic_fetch_sub(&usm_level_zero_context_of(base->context)->users, 1);
-        free(native);
         return status;
     }
-    list_kernels(base, native->id);
-    base->native = native;
+    list_kernels(base, id);
+    base->native = id;
     return USM_OK;
 }
 
 void usm_level_zero_program_destroy(usm_program *base)
 {
-    usm_level_zero_program *native = base->native;
-    USM_LEVEL_ZERO_GIVE_BACK(zeModuleDestroy, native->id);
+    USM_LEVEL_ZERO_GIVE_BACK(zeModuleDestroy, base->native);
     atomic_fetch_sub(&usm_level_zero_context_of(base->context)->users, 1);
-    free(native);
 }
 
 /* The driver is asked for the size first, then for the bytes. */
 usm_status usm_level_zero_program_binary(usm_program *base, void **out, size_t *size, usm_error *error)
 {
-    const usm_level_zero_program *native = base->native;
     *size = 0;
-    ze_result_t result = usm_level_zero.zeModuleGetNativeBinary(native->id, size, NULL);
+    ze_result_t result = usm_level_zero.zeModuleGetNativeBinary(base->native, size, NULL);
     if (result != ZE_RESULT_SUCCESS || *size == 0) {
         return usm_level_zero_failed(error, result, "zeModuleGetNativeBinary");
     }
@@ -262,7 +254,7 @@ usm_status usm_level_zero_program_binary(usm_program *base, void **out, size_t *
     if (block == NULL) {
         return usm_error_memory(error, *size, "a program's binary");
     }
-    result = usm_level_zero.zeModuleGetNativeBinary(native->id, size, block);
+    result = usm_level_zero.zeModuleGetNativeBinary(base->native, size, block);
     if (result != ZE_RESULT_SUCCESS) {
         free(block);
         return usm_level_zero_failed(error, result, "zeModuleGetNativeBinary");

@@ -102,9 +102,9 @@ static usm_status ask_parameters(usm_kernel *base, const usm_opencl_api *api, cl
 usm_status usm_opencl_kernel_create(usm_kernel *base, const char *name, usm_error *error)
 {
     const usm_opencl_api *api = usm_opencl_platform_of_program(base->program)->api;
-    const usm_opencl_program *owner = base->program->native;
+    cl_device_id device = usm_opencl_device_of(base->program->place->device)->id;
     cl_int code = CL_SUCCESS;
-    cl_kernel id = api->clCreateKernel(owner->id, name, &code);
+    cl_kernel id = api->clCreateKernel(base->program->native, name, &code);
     if (id == NULL) {
         return code == CL_INVALID_KERNEL_NAME
                    ? usm_error_driver(error, USM_INDEX, "opencl", code, usm_opencl_name(code),
@@ -124,12 +124,12 @@ usm_status usm_opencl_kernel_create(usm_kernel *base, const char *name, usm_erro
         return status;
     }
     native->id = id;
-    api->clGetKernelWorkGroupInfo(native->id, owner->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(size_t),
-                                  &base->max_local, NULL);
-    api->clGetKernelWorkGroupInfo(native->id, owner->device, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE,
-                                  sizeof(size_t), &base->preferred_multiple, NULL);
-    api->clGetKernelWorkGroupInfo(native->id, owner->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
-                                  sizeof base->required_local, base->required_local, NULL);
+    api->clGetKernelWorkGroupInfo(id, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(size_t), &base->max_local,
+                                  NULL);
+    api->clGetKernelWorkGroupInfo(id, device, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, sizeof(size_t),
+                                  &base->preferred_multiple, NULL);
+    api->clGetKernelWorkGroupInfo(id, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof base->required_local,
+                                  base->required_local, NULL);
     pthread_mutex_init(&native->lock, NULL);
     base->native = native;
     return USM_OK;

@@ -46,10 +46,9 @@ static void forget_arguments(usm_opencl_kernel *native, size_t n)
 static cl_int renew(const usm_queue *queue, const usm_launch *launch)
 {
     const usm_opencl_api *api = usm_opencl_platform_of(queue)->api;
-    const usm_opencl_program *owner = launch->kernel->program->native;
     usm_opencl_kernel *native = launch->kernel->native;
     cl_int code = CL_SUCCESS;
-    cl_kernel id = api->clCreateKernel(owner->id, launch->kernel->name, &code);
+    cl_kernel id = api->clCreateKernel(launch->kernel->program->native, launch->kernel->name, &code);
     if (id != NULL) {
         api->clReleaseKernel(native->id);
         native->id = id;

@@ -162,12 +162,6 @@ typedef struct usm_opencl_turn {
     const cl_event *waits; /* NULL where there are none */
 } usm_opencl_turn;
 
-/* usm_program.native */
-typedef struct usm_opencl_program {
-    cl_program id;
-    cl_device_id device;
-} usm_opencl_program;
-
 /* usm_kernel.native */
 typedef struct usm_opencl_kernel {
     cl_kernel id;

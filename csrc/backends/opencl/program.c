@@ -167,8 +167,8 @@ static char *own_log(const usm_opencl_api *api, cl_context context, cl_device_id
 }
 
 /*
- * Built at once and on this thread: the core has released the GIL. No callback, since its thread would be
- * the driver's.
+ * `native` is the driver's program. Built at once and on this thread: the core has released the GIL. No
+ * callback, since its thread would be the driver's.
  */
 usm_status usm_opencl_program_build(usm_program *base, const usm_program_source *source, char **log,
                                     usm_error *error)
@@ -178,9 +178,7 @@ usm_status usm_opencl_program_build(usm_program *base, const usm_program_source 
     cl_device_id device_id = usm_opencl_device_of(device)->id;
     cl_context context;
     cl_int code = CL_SUCCESS;
-    const char *function = "clBuildProgram";
-    usm_opencl_program *native = NULL;
-    char *options = NULL;
+    const char *function;
     usm_status status = usm_opencl_native_context(base->context, device, &context, error);
     if (status != USM_OK) {
         return status;
@@ -188,57 +186,46 @@ usm_status usm_opencl_program_build(usm_program *base, const usm_program_source 
     if (source->language == USM_LANGUAGE_SPIRV && !takes_spirv(api, device_id)) {
         return usm_error_driver(error, USM_BUILD, "opencl", 0, "", "%s takes no SPIR-V", device->info.name);
     }
-    native = usm_calloc(1, sizeof *native);
-    options = options_with(source);
-    if (native == NULL || options == NULL) {
-        status = usm_error_memory(error, sizeof *native, "a program");
-        goto failed;
+    char *options = options_with(source);
+    if (options == NULL) {
+        return usm_error_memory(error, strlen(source->options), "a program");
     }
-    native->device = device_id;
-    native->id = create(base, context, device_id, source, &function, &code);
-    if (native->id == NULL) {
-        status = build_failed(device, code, function, error);
-        goto failed;
+    cl_program id = create(base, context, device_id, source, &function, &code);
+    if (id == NULL) {
+        free(options);
+        return build_failed(device, code, function, error);
     }
-    code = api->clBuildProgram(native->id, 1, &device_id, options, NULL, NULL);
+    code = api->clBuildProgram(id, 1, &device_id, options, NULL, NULL);
     if (code != CL_SUCCESS) {
         status = build_failed(device, code, "clBuildProgram", error);
         *log = source->language == USM_LANGUAGE_PORTABLE ? own_log(api, context, device_id, source, options)
                                                          : NULL;
-        *log = *log != NULL ? *log : build_log(api, native->id, device_id);
-        goto failed;
-    }
-    list_kernels(base, native->id);
-    base->native = native;
-    free(options);
-    return USM_OK;
-failed:
-    if (native != NULL && native->id != NULL) {
-        api->clReleaseProgram(native->id);
+        *log = *log != NULL ? *log : build_log(api, id, device_id);
+        api->clReleaseProgram(id);
+    } else {
+        list_kernels(base, id);
+        base->native = id;
     }
     free(options);
-    free(native);
     return status;
 }
 
 void usm_opencl_program_destroy(usm_program *base)
 {
-    usm_opencl_program *native = base->native;
-    usm_opencl_platform_of_program(base)->api->clReleaseProgram(native->id);
-    free(native);
+    usm_opencl_platform_of_program(base)->api->clReleaseProgram(base->native);
 }
 
 /* For the cache on disk, and for Program.binary. */
 usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size, usm_error *error)
 {
     const usm_opencl_api *api = usm_opencl_platform_of_program(base)->api;
-    const usm_opencl_program *native = base->native;
+    cl_device_id own = usm_opencl_device_of(base->place->device)->id;
     cl_uint n = 0;
     cl_device_id *devices = NULL;
     size_t *sizes = NULL;
     unsigned char **binaries = NULL;
     usm_status status = USM_OK;
-    cl_int code = api->clGetProgramInfo(native->id, CL_PROGRAM_NUM_DEVICES, sizeof n, &n, NULL);
+    cl_int code = api->clGetProgramInfo(base->native, CL_PROGRAM_NUM_DEVICES, sizeof n, &n, NULL);
     if (code == CL_SUCCESS) {
         devices = usm_calloc(n, sizeof *devices);
         sizes = usm_calloc(n, sizeof *sizes);
@@ -247,17 +234,17 @@ usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size
             status = usm_error_memory(error, n * sizeof *sizes, "a list of binaries");
             goto done;
         }
-        code = api->clGetProgramInfo(native->id, CL_PROGRAM_DEVICES, n * sizeof *devices, devices, NULL);
+        code = api->clGetProgramInfo(base->native, CL_PROGRAM_DEVICES, n * sizeof *devices, devices, NULL);
     }
     if (code == CL_SUCCESS) {
-        code = api->clGetProgramInfo(native->id, CL_PROGRAM_BINARY_SIZES, n * sizeof *sizes, sizes, NULL);
+        code = api->clGetProgramInfo(base->native, CL_PROGRAM_BINARY_SIZES, n * sizeof *sizes, sizes, NULL);
     }
     /*
      * The driver lists one binary for each device of the context; where the pointer is NULL it writes
      * none (CL_PROGRAM_BINARIES).
      */
     cl_uint ours = 0;
-    while (code == CL_SUCCESS && ours < n && devices[ours] != native->device) {
+    while (code == CL_SUCCESS && ours < n && devices[ours] != own) {
         ours++;
     }
     if (code == CL_SUCCESS && ours < n && sizes[ours] > 0) {
@@ -266,7 +253,7 @@ usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size
             status = usm_error_memory(error, sizes[ours], "a program's binary");
             goto done;
         }
-        code = api->clGetProgramInfo(native->id, CL_PROGRAM_BINARIES, n * sizeof *binaries, binaries, NULL);
+        code = api->clGetProgramInfo(base->native, CL_PROGRAM_BINARIES, n * sizeof *binaries, binaries, NULL);
         if (code == CL_SUCCESS) {
             *out = binaries[ours];
             *size = sizes[ours];
