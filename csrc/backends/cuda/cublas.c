@@ -83,13 +83,8 @@ static bool open_library(void)
         }
     }
     names[n] = NULL;
-    usm_error error;
-    usm_status status =
-        usm_library_open(names, NULL, symbols, sizeof symbols / sizeof *symbols, &cublas, path, &error);
-    if (status != USM_OK) {
-        usm_error_clear(&error);
-    }
-    return status == USM_OK;
+    return usm_library_open(names, NULL, symbols, sizeof symbols / sizeof *symbols, &cublas, path, NULL) ==
+           USM_OK;
 }
 
 /* The device's context is current. */
@@ -98,7 +93,6 @@ static struct usm_cuda_blas *make_handle(void)
     struct usm_cuda_blas *blas = usm_calloc(1, sizeof *blas);
     if (blas != NULL) {
         pthread_mutex_init(&blas->lock, NULL);
-        blas->handle = NULL;
         if (cublas.cublasCreate(&blas->handle) != CUBLAS_SUCCESS) {
             blas->handle = NULL;
         }
@@ -112,21 +106,16 @@ const char *usm_cuda_multiply_library(usm_device *device)
     struct usm_cuda_blas *blas = atomic_load_explicit(&native->blas, memory_order_acquire);
     if (blas == NULL) {
         usm_cuda_scope scope;
-        usm_error error;
         pthread_mutex_lock(&opening);
         if (library == NOT_TRIED) {
             library = open_library() ? OPENED : ABSENT;
         }
         blas = atomic_load_explicit(&native->blas, memory_order_acquire);
-        if (library == OPENED && blas == NULL) {
-            if (usm_cuda_enter(device, &scope, &error) == USM_OK) {
-                usm_cuda_relax(&scope); /* it allocates memory and loads modules */
-                blas = make_handle();
-                usm_cuda_leave(&scope);
-                atomic_store_explicit(&native->blas, blas, memory_order_release);
-            } else {
-                usm_error_clear(&error);
-            }
+        if (library == OPENED && blas == NULL && usm_cuda_enter(device, &scope, NULL) == USM_OK) {
+            usm_cuda_relax(&scope); /* it allocates memory and loads modules */
+            blas = make_handle();
+            usm_cuda_leave(&scope);
+            atomic_store_explicit(&native->blas, blas, memory_order_release);
         }
         pthread_mutex_unlock(&opening);
     }

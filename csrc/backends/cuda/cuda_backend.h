@@ -133,8 +133,6 @@ const char *usm_cuda_name(CUresult code);
 usm_status usm_cuda_failed(usm_error *error, CUresult code, const char *function);
 /* The same for a call in the device's context, which may be lost with it. */
 usm_status usm_cuda_failed_on(usm_device *device, usm_error *error, CUresult code, const char *function);
-/* Is this code one that no later call of the context survives? */
-bool usm_cuda_is_fatal(CUresult code);
 /* Marks the device as lost if the code is such a one. */
 void usm_cuda_note(usm_device *device, CUresult code);
 /*
@@ -236,11 +234,9 @@ struct usm_cuda_pinned {
 #define USM_CUDA_PINNED_LARGE ((size_t)16 << 20)
 /* Makes small pieces where there are none; may wait for the driver. The device's context is current. */
 CUresult usm_cuda_pinned_prepare(void);
-/* A small piece; NULL where none is spare: a copy on a thread of the queue then makes new ones. */
-usm_cuda_pinned *usm_cuda_pinned_spare(void);
+/* NULL where none is spare: a copy on a thread of the queue then makes new ones. */
+usm_cuda_pinned *usm_cuda_pinned_spare(bool large);
 void usm_cuda_pinned_put(usm_cuda_pinned *pinned);
-/* What the driver knows of a pointer; device NULL: nothing. */
-usm_status usm_cuda_pointer(const void *pointer, usm_pointer_info *info, usm_error *error);
 /* Is this a range that the driver copies from and to without looking at it first? */
 bool usm_cuda_knows(const usm_event *event, const void *pointer);
 
@@ -327,11 +323,6 @@ const char *usm_cuda_multiply_library(usm_device *device);
 usm_status usm_cuda_launch(CUstream stream, const usm_launch *launch, usm_error *error);
 /* command.c: the driver has a call for the fill. */
 bool usm_cuda_fills(const usm_command *command);
-/*
- * kernel.c. Drivers load functions at their first launch, which then waits for work on the device, and fails
- * in a graph capture: here it is done before.
- */
-CUresult usm_cuda_load_function(CUfunction function);
 
 /* stream.c: the device whose primary context the stream is of, by name where there is none. */
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error);

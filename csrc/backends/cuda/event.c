@@ -15,11 +15,6 @@
  */
 #define JOIN_NS 2000000
 
-static usm_cuda_event *event_of(usm_event *base)
-{
-    return (usm_cuda_event *)base;
-}
-
 /*
  * CUDA reports a lost context, but not which kernel was at fault. As a rule it is the oldest that had
  * not ended, so its name is kept for the messages of this queue, once. Queue lock held; no text where
@@ -89,7 +84,7 @@ static bool has_ended(usm_cuda_event *event)
  */
 usm_progress usm_cuda_event_poll(usm_event *base, usm_error *error)
 {
-    usm_cuda_event *event = event_of(base);
+    usm_cuda_event *event = (usm_cuda_event *)base;
     if (!has_ended(event)) {
         return usm_cuda_timeline_ended(event->timeline, usm_cuda_number_of(base) - 1) ? USM_PROGRESS_RUNNING
                                                                                       : USM_PROGRESS_PENDING;
@@ -126,7 +121,7 @@ usm_progress usm_cuda_event_poll(usm_event *base, usm_error *error)
  */
 void usm_cuda_event_wait(usm_event *base)
 {
-    usm_cuda_event *event = event_of(base);
+    usm_cuda_event *event = (usm_cuda_event *)base;
     uint64_t number = usm_cuda_number_of(base);
     if (number == 0) {
         return;
@@ -170,7 +165,7 @@ static void free_native(usm_cuda_event *event)
 
 void usm_cuda_event_destroy(usm_event *base)
 {
-    usm_cuda_event *event = event_of(base);
+    usm_cuda_event *event = (usm_cuda_event *)base;
     if (event->kernel != NULL) {
         usm_kernel_release(event->kernel);
     }

@@ -107,7 +107,6 @@ static usm_status ask_limits(usm_kernel *base, usm_cuda_kernel *native, usm_devi
     }
     block = block < USUAL_BLOCK ? block : USUAL_BLOCK;
     block = block < items ? block : items;
-    native->most_items = (unsigned)(items > 0 ? items : 1);
     native->block = (unsigned)(block > 0 ? block : 1);
     native->fixed_shared = (uint32_t)fixed;
     native->most_shared = (uint32_t)most;
@@ -116,7 +115,7 @@ static usm_status ask_limits(usm_kernel *base, usm_cuda_kernel *native, usm_devi
      * Programming Guide, Shared Memory).
      */
     atomic_init(&native->granted, fixed < 48 * 1024 ? 48 * 1024 - (uint32_t)fixed : 0);
-    base->max_local = native->most_items;
+    base->max_local = items > 0 ? (size_t)items : 1;
     return USM_OK;
 }
 
@@ -140,8 +139,11 @@ static void ask_layout(usm_cuda_kernel *native)
     native->packed_size = (uint16_t)end;
 }
 
-/* cuFuncLoad is of CUDA 12.4; reading an attribute loads a function as well. */
-CUresult usm_cuda_load_function(CUfunction function)
+/*
+ * Drivers load functions at their first launch, which then waits for work on the device, and fails in a graph
+ * capture: here it is done before. cuFuncLoad is of CUDA 12.4; reading an attribute loads a function as well.
+ */
+static CUresult load_function(CUfunction function)
 {
     int items;
     return usm_cuda.cuFuncLoad != NULL
@@ -171,7 +173,7 @@ usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error 
         goto done;
     }
     CUresult code = usm_cuda.cuModuleGetFunction(&native->function, owner->module, symbol);
-    code = code == CUDA_SUCCESS ? usm_cuda_load_function(native->function) : code;
+    code = code == CUDA_SUCCESS ? load_function(native->function) : code;
     if (code != CUDA_SUCCESS) {
         status = code == CUDA_ERROR_NOT_FOUND
                      ? usm_error_driver(error, USM_INDEX, "cuda", code, usm_cuda_name(code),

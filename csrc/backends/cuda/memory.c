@@ -200,7 +200,7 @@ void usm_cuda_memory_trim(const usm_place *place)
  * One call for all attributes: unknown ones are zero then, and memory of the process that CUDA does not know
  * is no error (cuPointerGetAttributes).
  */
-usm_status usm_cuda_pointer(const void *pointer, usm_pointer_info *info, usm_error *error)
+static usm_status ask_pointer(const void *pointer, usm_pointer_info *info, usm_error *error)
 {
     enum { N = 5 };
     CUpointer_attribute names[N] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
@@ -237,7 +237,7 @@ usm_status usm_cuda_memory_query(usm_context *context, const void *pointer, usm_
     *info = (usm_pointer_info){.device = NULL};
     usm_status status = usm_cuda_enter(context->devices[0], &scope, error);
     if (status == USM_OK) {
-        status = usm_cuda_pointer(pointer, info, error);
+        status = ask_pointer(pointer, info, error);
         usm_cuda_leave(&scope);
     }
     return status;
@@ -283,5 +283,5 @@ bool usm_cuda_knows(const usm_event *event, const void *pointer)
             return true;
         }
     }
-    return usm_cuda_pointer(pointer, &info, NULL) == USM_OK && info.device != NULL;
+    return ask_pointer(pointer, &info, NULL) == USM_OK && info.device != NULL;
 }

@@ -35,7 +35,6 @@ typedef struct usm_cuda_program {
 typedef struct usm_cuda_kernel {
     CUfunction function;
     unsigned block;           /* work-items in a group where no one asks for a number */
-    unsigned most_items;      /* in a group */
     uint32_t fixed_shared;    /* bytes of local memory that the code itself declares */
     uint32_t most_shared;     /* that one group may have on this device */
     _Atomic uint32_t granted; /* local memory beside the fixed one that the driver has granted */

@@ -124,24 +124,14 @@ static const char *elf_fault(const char *data, size_t size)
  * A fatbin has several cubins and PTX. It begins with a magic number and a version, then the size of its
  * header and of the rest.
  */
-static const char *fatbin_fault(const char *data, size_t size)
-{
-    if (size < 16 || !inside(number(data + 6, 2), number(data + 8, 8), size)) {
-        return "it is cut short";
-    }
-    return NULL;
-}
-
 const char *usm_cuda_image_fault(const char *data, size_t size)
 {
-    if (size >= 4 && memcmp(data,
-                            "\x7f"
-                            "ELF",
-                            4) == 0) {
+    if (size >= 4 && memcmp(data, "\177ELF", 4) == 0) {
         return elf_fault(data, size);
     }
     if (size >= 4 && number(data, 4) == 0xba55ed50) {
-        return fatbin_fault(data, size);
+        bool whole = size >= 16 && inside(number(data + 6, 2), number(data + 8, 8), size);
+        return whole ? NULL : "it is cut short";
     }
     return "it is neither a cubin nor a fatbin";
 }

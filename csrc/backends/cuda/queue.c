@@ -253,7 +253,7 @@ static usm_status submit(usm_cuda_event *event, const usm_command *command, usm_
     bool known = base->n_links == 0 ||
                  is_known(base, staged || usm_cuda_device_of(base->queue->device)->has_pageable, reads_now);
     if (staged && staging != USM_CUDA_BETWEEN_HOST && known && usm_cuda_is_small(command)) {
-        event->landing = usm_cuda_pinned_spare(); /* given back with the event */
+        event->landing = usm_cuda_pinned_spare(false); /* given back with the event */
     }
     if (staged && event->landing == NULL) {
         return USM_ON_HOST;

@@ -24,17 +24,12 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static usm_freelist spare[2]; /* small and large ones */
 
-static usm_cuda_pinned *pop(bool large)
+usm_cuda_pinned *usm_cuda_pinned_spare(bool large)
 {
     pthread_mutex_lock(&lock);
     usm_cuda_pinned *pinned = usm_freelist_pop(&spare[large]);
     pthread_mutex_unlock(&lock);
     return pinned;
-}
-
-usm_cuda_pinned *usm_cuda_pinned_spare(void)
-{
-    return pop(false);
 }
 
 /* Adds spare pieces. The driver may wait for work of the device. The device's context is current. */
@@ -60,7 +55,7 @@ static CUresult grow(bool large)
 
 CUresult usm_cuda_pinned_prepare(void)
 {
-    usm_cuda_pinned *pinned = pop(false);
+    usm_cuda_pinned *pinned = usm_cuda_pinned_spare(false);
     if (pinned == NULL) {
         return grow(false);
     }
@@ -71,9 +66,9 @@ CUresult usm_cuda_pinned_prepare(void)
 /* NULL: there is no memory to pin. The device's context is current. */
 static usm_cuda_pinned *take(bool large)
 {
-    usm_cuda_pinned *pinned = pop(large);
+    usm_cuda_pinned *pinned = usm_cuda_pinned_spare(large);
     while (pinned == NULL && grow(large) == CUDA_SUCCESS) {
-        pinned = pop(large); /* another thread may have been faster */
+        pinned = usm_cuda_pinned_spare(large); /* another thread may have been faster */
     }
     return pinned;
 }

@@ -29,7 +29,7 @@ static const char *meaning(CUresult code)
  * Faults of kernels and of the hardware: the driver returns them from every later call in the context, and
  * only a new process can use the device again.
  */
-bool usm_cuda_is_fatal(CUresult code)
+static bool is_fatal(CUresult code)
 {
     switch ((int)code) {
         case CUDA_ERROR_DEINITIALIZED:
@@ -62,7 +62,7 @@ void usm_cuda_lose(usm_device *device, CUresult code)
 
 void usm_cuda_note(usm_device *device, CUresult code)
 {
-    if (USM_UNLIKELY(code != CUDA_SUCCESS) && usm_cuda_is_fatal(code)) {
+    if (USM_UNLIKELY(code != CUDA_SUCCESS) && is_fatal(code)) {
         usm_cuda_lose(device, code);
     }
 }
@@ -101,12 +101,12 @@ usm_status usm_cuda_failed(usm_error *error, CUresult code, const char *function
             "%s failed with %s (%d): a stream is being captured into a graph, and this cannot be a part of it",
             function, usm_cuda_name(code), (int)code);
     }
-    return usm_error_driver(
-        error, memory ? USM_MEMORY : USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
-        "%s failed with %s (%d): %s%s", function, usm_cuda_name(code), (int)code, meaning(code),
-        usm_cuda_is_fatal(code) ? "; the context is lost, and nothing can be done there until "
-                                  "this process is started anew"
-                                : "");
+    return usm_error_driver(error, memory ? USM_MEMORY : USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
+                            "%s failed with %s (%d): %s%s", function, usm_cuda_name(code), (int)code,
+                            meaning(code),
+                            is_fatal(code) ? "; the context is lost, and nothing can be done there until "
+                                             "this process is started anew"
+                                           : "");
 }
 
 usm_status usm_cuda_failed_on(usm_device *device, usm_error *error, CUresult code, const char *function)
