@@ -31,41 +31,44 @@ static usm_opencl_memory weakest(const usm_context *context)
  * A driver that the loader does not list is given no platform in the properties: the loader would not know
  * it, and takes the platform of the devices then (OpenCL API 3.0, 4.4, CL_CONTEXT_PLATFORM).
  */
+static cl_context new_context(const usm_opencl_platform *platform, size_t n, const cl_device_id *ids,
+                              cl_int *code)
+{
+    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform->id, 0};
+    return platform->api->clCreateContext(platform->unlisted ? NULL : properties, (cl_uint)n, ids, NULL, NULL,
+                                          code);
+}
+
 usm_status usm_opencl_context_create(usm_context *context, usm_error *error)
 {
     usm_opencl_platform *platform = usm_opencl_device_of(context->devices[0])->platform;
-    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform->id, 0};
-    usm_opencl_context *native = usm_calloc(1, sizeof *native);
-    cl_device_id *ids = usm_calloc(context->n_devices, sizeof *ids);
-    cl_int code = CL_OUT_OF_HOST_MEMORY;
-    if (native == NULL || ids == NULL) {
-        free(ids);
-        free(native);
-        return usm_error_memory(error, sizeof *native, "a context");
-    }
-    for (size_t i = 0; i < context->n_devices; i++) {
+    for (size_t i = 1; i < context->n_devices; i++) {
         const usm_opencl_device *device = usm_opencl_device_of(context->devices[i]);
         if (device->platform != platform) {
-            free(ids);
-            free(native);
             return usm_error_set(
                 error, USM_VALUE,
                 "devices[%zu] is of the platform %s and devices[0] of %s; the devices of a context are of "
                 "one platform",
                 i, device->platform->name, platform->name);
         }
-        ids[i] = device->id;
+    }
+    usm_opencl_context *native = usm_calloc(1, sizeof *native);
+    cl_device_id *ids = usm_calloc(context->n_devices, sizeof *ids);
+    if (native == NULL || ids == NULL) {
+        free(ids);
+        free(native);
+        return usm_error_memory(error, sizeof *native, "a context");
+    }
+    for (size_t i = 0; i < context->n_devices; i++) {
+        ids[i] = usm_opencl_device_of(context->devices[i])->id;
     }
     native->platform = platform;
     native->memory = weakest(context);
     bool foreign = context->foreign != NULL;
-    if (foreign) {
-        code = platform->api->clRetainContext(context->foreign);
-        native->id = code == CL_SUCCESS ? context->foreign : NULL;
-    } else {
-        native->id = platform->api->clCreateContext(platform->unlisted ? NULL : properties,
-                                                    (cl_uint)context->n_devices, ids, NULL, NULL, &code);
-    }
+    cl_int code = foreign ? platform->api->clRetainContext(context->foreign) : CL_SUCCESS;
+    native->id = !foreign             ? new_context(platform, context->n_devices, ids, &code)
+                 : code == CL_SUCCESS ? context->foreign
+                                      : NULL;
     free(ids);
     if (native->id == NULL) {
         free(native);
@@ -75,10 +78,6 @@ usm_status usm_opencl_context_create(usm_context *context, usm_error *error)
     return USM_OK;
 }
 
-/*
- * The driver's context that has the device: the one of the usm_context, or one of `parts`. NULL: there is
- * none yet. No lock: `parts` is only added to while the context lives.
- */
 cl_context usm_opencl_find_context(const usm_context *context, cl_device_id device)
 {
     usm_opencl_context *native = usm_opencl_context_of(context);
@@ -108,15 +107,13 @@ usm_status usm_opencl_native_context(const usm_context *context, const usm_devic
     if (*out != NULL) {
         return USM_OK;
     }
-    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform->id, 0};
     cl_int code = CL_SUCCESS;
     usm_opencl_part_context *part = usm_calloc(1, sizeof *part);
     if (part == NULL) {
         return usm_error_memory(error, sizeof *part, "a context");
     }
     part->device = id;
-    part->id =
-        platform->api->clCreateContext(platform->unlisted ? NULL : properties, 1, &id, NULL, NULL, &code);
+    part->id = new_context(platform, 1, &id, &code);
     if (part->id == NULL) {
         free(part);
         return usm_opencl_failed(error, code, "clCreateContext");

@@ -52,10 +52,17 @@ static void copy_text(const usm_opencl_device *device, cl_device_info what, char
     free(whole);
 }
 
+static void set_atomics(usm_device_info *info, bool host, bool shared)
+{
+    info->aspects |= usm_aspect_bit(USM_ASPECT_USM_ATOMIC_HOST_ALLOCATIONS, host) |
+                     usm_aspect_bit(USM_ASPECT_USM_ATOMIC_SHARED_ALLOCATIONS, shared);
+}
+
 /*
  * Where memory comes from, and which kinds there are: docs/design.md, section 6. Intel's extension has all
  * kinds by name. Fine-grained SVM buffers are used by host and device at the same time, so all kinds are made
  * of them; coarse-grained ones must be mapped first, so they are of kind "device" only (OpenCL API 3.0, 5.6).
+ * Atomics on SVM are a fact of the device, on unified shared memory one of each kind.
  */
 static void ask_memory(usm_opencl_device *device, usm_device_info *info, const char *extensions)
 {
@@ -73,6 +80,8 @@ static void ask_memory(usm_opencl_device *device, usm_device_info *info, const c
         info->has_usm_shared = shared_caps != 0;
         info->has_usm_host = host_caps != 0;
         info->has_usm_system = system_caps != 0;
+        set_atomics(info, (host_caps & CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL) != 0,
+                    (shared_caps & CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL) != 0);
         return;
     }
     (void)ASK(device, CL_DEVICE_SVM_CAPABILITIES, svm);
@@ -88,6 +97,7 @@ static void ask_memory(usm_opencl_device *device, usm_device_info *info, const c
         device->memory = USM_OPENCL_FINE_SVM;
         info->has_usm_device = info->has_usm_shared = info->has_usm_host = true;
         info->has_usm_system = (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0;
+        set_atomics(info, (svm & CL_DEVICE_SVM_ATOMICS) != 0, (svm & CL_DEVICE_SVM_ATOMICS) != 0);
     } else if ((svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) != 0) {
         device->memory = USM_OPENCL_COARSE_SVM;
         info->has_usm_device = true;
@@ -203,35 +213,20 @@ static void ask_limits(const usm_opencl_device *device, usm_device_info *info)
     }
 }
 
-/*
- * Aspects of SYCL 2020, 4.6.4.5, that follow from no other fact. Atomics on SVM are a fact of the device, on
- * unified shared memory one of each kind.
- */
+/* Aspects of SYCL 2020, 4.6.4.5, that follow from no other fact. */
 static void ask_aspects(const usm_opencl_device *device, usm_device_info *info, const char *extensions)
 {
     cl_bool image = CL_FALSE, compiler = CL_FALSE, linker = CL_FALSE;
     cl_command_queue_properties queue = 0;
-    cl_bitfield host = 0, shared = 0;
-    cl_device_svm_capabilities svm = 0;
     (void)ASK(device, CL_DEVICE_IMAGE_SUPPORT, image);
     (void)ASK(device, CL_DEVICE_COMPILER_AVAILABLE, compiler);
     (void)ASK(device, CL_DEVICE_LINKER_AVAILABLE, linker);
     (void)ASK(device, CL_DEVICE_QUEUE_PROPERTIES, queue);
-    if (device->memory == USM_OPENCL_INTEL_USM) {
-        (void)ASK(device, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, host);
-        (void)ASK(device, CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, shared);
-    } else if (device->memory == USM_OPENCL_FINE_SVM && ASK(device, CL_DEVICE_SVM_CAPABILITIES, svm)) {
-        host = shared = (svm & CL_DEVICE_SVM_ATOMICS) != 0 ? CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL : 0;
-    }
-    info->aspects =
+    info->aspects |=
         usm_aspect_bit(USM_ASPECT_IMAGE, image != CL_FALSE) |
         usm_aspect_bit(USM_ASPECT_ONLINE_COMPILER, compiler != CL_FALSE) |
         usm_aspect_bit(USM_ASPECT_ONLINE_LINKER, linker != CL_FALSE) |
         usm_aspect_bit(USM_ASPECT_QUEUE_PROFILING, (queue & CL_QUEUE_PROFILING_ENABLE) != 0) |
-        usm_aspect_bit(USM_ASPECT_USM_ATOMIC_HOST_ALLOCATIONS,
-                       (host & CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL) != 0) |
-        usm_aspect_bit(USM_ASPECT_USM_ATOMIC_SHARED_ALLOCATIONS,
-                       (shared & CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL) != 0) |
         usm_aspect_bit(USM_ASPECT_ATOMIC64, has_extension(extensions, "cl_khr_int64_base_atomics") &&
                                                 has_extension(extensions, "cl_khr_int64_extended_atomics"));
 }

@@ -53,17 +53,11 @@ static bool is_short_alone(usm_opencl_event *event, const usm_command *command)
             event->items = usm_range_items(&command->as.launch->range);
             return usm_runtime_is_short(&usm_opencl_queue_of(event->event.queue)->history, event->kernel,
                                         event->items);
-        case USM_COMMAND_SEQUENCE: /* a launch for backends */
         case USM_COMMAND_PREFETCH:
-        case USM_COMMAND_HOST:
             return false;
-        case USM_COMMAND_COPY:
-        case USM_COMMAND_FILL:
-        case USM_COMMAND_BARRIER:
-        case USM_COMMAND_MARKER:
-            break;
+        default: /* copies, fills and points in the order */
+            return true;
     }
-    return true;
 }
 
 /*
