@@ -6,13 +6,19 @@
 /* Smaller copies, in bytes, have ended before the change to another engine pays. */
 #define COPY_ENGINE_BYTES ((size_t)1 << 20)
 
-/* Memory of other contexts, and of the process, is of unknown type, and counts as the host's. */
-static bool on_device(const usm_level_zero_context *context, const void *pointer)
+/* Memory of other contexts, and of the process, is of unknown type. */
+static ze_memory_type_t type_of(const usm_queue *queue, const void *pointer)
 {
     ze_memory_allocation_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
-    return usm_level_zero.zeMemGetAllocProperties(context->id, pointer, &properties, NULL) ==
-               ZE_RESULT_SUCCESS &&
-           properties.type == ZE_MEMORY_TYPE_DEVICE;
+    ze_context_handle_t context = usm_level_zero_context_of(queue->context)->id;
+    return usm_level_zero.zeMemGetAllocProperties(context, pointer, &properties, NULL) == ZE_RESULT_SUCCESS
+               ? properties.type
+               : ZE_MEMORY_TYPE_UNKNOWN;
+}
+
+static bool on_device(const usm_queue *queue, const void *pointer)
+{
+    return type_of(queue, pointer) == ZE_MEMORY_TYPE_DEVICE;
 }
 
 /*
@@ -21,10 +27,9 @@ static bool on_device(const usm_level_zero_context *context, const void *pointer
  */
 int usm_level_zero_list_for(const usm_queue *queue, const usm_command *command)
 {
-    const usm_level_zero_context *context = usm_level_zero_context_of(queue->context);
     bool large = command->kind == USM_COMMAND_COPY && command->as.copy.nbytes >= COPY_ENGINE_BYTES &&
                  usm_level_zero_device_of(queue->device)->copy.exists && !usm_queue_is_shared(queue);
-    return large && on_device(context, command->as.copy.dst) != on_device(context, command->as.copy.src)
+    return large && on_device(queue, command->as.copy.dst) != on_device(queue, command->as.copy.src)
                ? USM_LEVEL_ZERO_COPY
                : USM_LEVEL_ZERO_COMPUTE;
 }
@@ -123,13 +128,10 @@ static ze_result_t append_point(const usm_level_zero_turn *turn)
  */
 static ze_result_t append_prefetch(const usm_level_zero_turn *turn, const usm_command *command)
 {
-    ze_memory_allocation_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
     const usm_queue *queue = turn->queue;
     const void *pointer = command->as.prefetch.pointer;
     size_t nbytes = command->as.prefetch.nbytes;
-    if (usm_level_zero.zeMemGetAllocProperties(usm_level_zero_context_of(queue->context)->id, pointer,
-                                               &properties, NULL) == ZE_RESULT_SUCCESS &&
-        properties.type == ZE_MEMORY_TYPE_SHARED) {
+    if (type_of(queue, pointer) == ZE_MEMORY_TYPE_SHARED) {
         (void)usm_level_zero.zeCommandListAppendMemAdvise(
             turn->list, usm_level_zero_device_of(queue->device)->id, pointer, nbytes,
             ZE_MEMORY_ADVICE_SET_PREFERRED_LOCATION);

@@ -60,8 +60,8 @@ static void ask_clock(usm_level_zero_device *device, const ze_device_properties_
         newer.timerResolution > 0) {
         device->ns_per_tick = 1e9 / (double)newer.timerResolution;
     }
-    device->tick_mask = mask_of(properties->timestampValidBits);
-    device->kernel_mask = mask_of(properties->kernelTimestampValidBits) & device->tick_mask;
+    device->kernel_mask =
+        mask_of(properties->kernelTimestampValidBits) & mask_of(properties->timestampValidBits);
 }
 
 /*
@@ -319,24 +319,17 @@ static usm_status add_devices(const usm_level_zero_driver *driver, usm_device **
 }
 
 /* Sorts the devices by type, graphics processors first; within a type they stay as the drivers list them. */
-static usm_status best_first(usm_device ***devices, size_t n, usm_error *error)
+static void sort_best_first(usm_device **devices, size_t n)
 {
-    static const usm_device_type order[] = {USM_GPU, USM_ACCELERATOR, USM_CPU};
-    usm_device **sorted = malloc((n + 1) * sizeof *sorted);
-    size_t at = 0;
-    if (sorted == NULL) {
-        return usm_error_memory(error, n * sizeof *sorted, "a list of devices");
-    }
-    for (int t = 0; t < 3; t++) {
-        for (size_t i = 0; i < n; i++) {
-            if ((*devices)[i]->type == order[t]) {
-                sorted[at++] = (*devices)[i];
-            }
+    static const int rank[] = {[USM_GPU] = 0, [USM_ACCELERATOR] = 1, [USM_CPU] = 2};
+    for (size_t i = 1; i < n; i++) {
+        usm_device *device = devices[i];
+        size_t at = i;
+        for (; at > 0 && rank[devices[at - 1]->type] > rank[device->type]; at--) {
+            devices[at] = devices[at - 1];
         }
+        devices[at] = device;
     }
-    free(*devices);
-    *devices = sorted;
-    return USM_OK;
 }
 
 usm_status usm_level_zero_start(usm_device ***devices, size_t *n_devices, usm_error *error)
@@ -358,8 +351,8 @@ usm_status usm_level_zero_start(usm_device ***devices, size_t *n_devices, usm_er
         status = usm_error_set(error, USM_UNAVAILABLE, "no Level Zero driver has a device%s", why);
     }
     free(drivers); /* the drivers themselves are immortal, as their devices are */
-    status = status == USM_OK ? best_first(devices, *n_devices, error) : status;
     *n_devices = status == USM_OK ? *n_devices : 0; /* those of drivers before the one that failed */
+    sort_best_first(*devices, *n_devices);
     return status;
 }
 

@@ -66,7 +66,7 @@ typedef struct usm_level_zero_device {
     uint64_t max_block;                 /* above it, memory asks for relaxed limits */
     uint32_t spirv_version;             /* 0: it takes none */
     double ns_per_tick;                 /* of its clock */
-    uint64_t tick_mask, kernel_mask;    /* valid bits of that clock, and of what kernels note of it */
+    uint64_t kernel_mask;               /* valid bits of that clock in what kernels note of it */
     ze_device_handle_t *parts;          /* the driver's sub-devices */
     uint32_t n_parts;
 } usm_level_zero_device;

@@ -34,17 +34,15 @@ static const usm_backend_report *report(void)
     return usm_backend_start(usm_backend_index("level_zero", 10));
 }
 
-/* The driver of a device or sub-device that a driver named; NULL where it is none of ours. */
-static const usm_level_zero_driver *driver_of(ze_device_handle_t id)
+/* A device or sub-device of ours. */
+static bool is_known(ze_device_handle_t id)
 {
     const usm_backend_report *all = report();
-    for (size_t i = 0; i < all->n_devices; i++) {
-        const usm_level_zero_device *device = usm_level_zero_device_of(all->devices[i]);
-        if (usm_level_zero_is_or_has(device, id)) {
-            return device->driver;
-        }
+    size_t i = 0;
+    while (i < all->n_devices && !usm_level_zero_is_or_has(usm_level_zero_device_of(all->devices[i]), id)) {
+        i++;
     }
-    return NULL;
+    return i < all->n_devices;
 }
 
 /*
@@ -96,7 +94,7 @@ static usm_status inspect_queue(ze_command_list_handle_t id, usm_native_facts *f
     if (result == ZE_RESULT_SUCCESS) {
         result = usm_level_zero.zeCommandListIsImmediate(id, &immediate);
     }
-    if (result != ZE_RESULT_SUCCESS || driver_of(device) == NULL) {
+    if (result != ZE_RESULT_SUCCESS || !is_known(device)) {
         return refuse(id, "ze_command_list_handle_t",
                       result != ZE_RESULT_SUCCESS ? result : ZE_RESULT_ERROR_INVALID_NULL_HANDLE, error);
     }
