@@ -246,8 +246,6 @@ usm_status usm_cuda_timeline_open(usm_queue *queue, usm_cuda_timeline *timeline,
 void usm_cuda_timeline_close(usm_cuda_timeline *timeline);
 /* A fence for the task `number` or later, which is in the driver, if none is there. Any lock but a leaf. */
 CUresult usm_cuda_timeline_fence(usm_cuda_timeline *timeline, uint64_t number);
-/* The same where the device's context is current. */
-CUresult usm_cuda_timeline_fence_here(usm_cuda_timeline *timeline, uint64_t number);
 /* Makes later work of the stream wait for the task. Any lock but a leaf. */
 CUresult usm_cuda_timeline_follow(CUstream stream, usm_cuda_timeline *timeline, uint64_t number);
 /* Asks the driver which fences have ended. No context has to be current. */

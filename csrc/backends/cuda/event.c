@@ -142,11 +142,17 @@ void usm_cuda_event_wait(usm_event *base)
     }
 }
 
-/* Blocks and events of the driver need its context. */
-static void free_native(usm_cuda_event *event)
+void usm_cuda_event_destroy(usm_event *base)
 {
-    usm_device *device = event->event.queue->device;
+    usm_cuda_event *event = (usm_cuda_event *)base;
+    usm_device *device = base->queue->device;
     usm_cuda_scope scope;
+    if (event->kernel != NULL) {
+        usm_kernel_release(event->kernel);
+    }
+    if (event->landing != NULL) {
+        usm_cuda_pinned_put(event->landing);
+    }
     if ((event->block == 0 && event->start == NULL && event->end == NULL) ||
         !usm_cuda_enter_to_give_back(device, &scope)) {
         return;
@@ -161,16 +167,4 @@ static void free_native(usm_cuda_event *event)
         USM_CUDA_GIVE_BACK(device, cuEventDestroy, event->end);
     }
     usm_cuda_leave(&scope);
-}
-
-void usm_cuda_event_destroy(usm_event *base)
-{
-    usm_cuda_event *event = (usm_cuda_event *)base;
-    if (event->kernel != NULL) {
-        usm_kernel_release(event->kernel);
-    }
-    if (event->landing != NULL) {
-        usm_cuda_pinned_put(event->landing);
-    }
-    free_native(event);
 }

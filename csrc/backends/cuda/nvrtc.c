@@ -239,25 +239,16 @@ static bool names_target(const char *option)
 /* The lines of `text`, which is cut, behind our own option. NULL: no memory. */
 static const char **split_options(char *text, const char *target, int *n)
 {
-    size_t lines = 2;
-    for (const char *at = text; *at != 0; at++) {
-        lines += *at == '\n';
-    }
-    const char **options = usm_calloc(lines, sizeof *options);
+    const char **options = usm_calloc(strlen(text) / 2 + 2, sizeof *options);
+    char *next;
     *n = 0;
     if (options == NULL) {
         return NULL;
     }
     bool own = true;
-    for (char *at = text, *next = text; next != NULL; at = next) {
-        next = strchr(at, '\n');
-        if (next != NULL) {
-            *next++ = 0;
-        }
-        if (*at != 0) {
-            own = own && !names_target(at);
-            options[(*n)++] = at;
-        }
+    for (char *at = strtok_r(text, "\n", &next); at != NULL; at = strtok_r(NULL, "\n", &next)) {
+        own = own && !names_target(at);
+        options[(*n)++] = at;
     }
     if (own) {
         options[(*n)++] = target;

@@ -45,25 +45,20 @@ usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error)
     if (queue->foreign != NULL) {
         adopt(queue, native);
     }
+    queue->native = native;
     status = usm_cuda_timeline_open(queue, &native->timelines[0], queue->foreign, error);
-    if (status == USM_OK) {
-        atomic_store(&native->n_timelines, 1);
-        CUresult code = queue->profiling ? usm_cuda_start_clock(native) : CUDA_SUCCESS;
-        if (code != CUDA_SUCCESS) {
-            status = usm_cuda_failed_on(queue->device, error, code, "cuEventRecord");
-            usm_cuda_timeline_close(&native->timelines[0]);
-            if (native->base != NULL) {
-                (void)usm_cuda.cuEventDestroy(native->base);
-            }
-        }
+    atomic_store(&native->n_timelines, status == USM_OK);
+    if (status == USM_OK && queue->profiling) {
+        CUresult code = usm_cuda_start_clock(native);
+        status =
+            code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed_on(queue->device, error, code, "cuEventRecord");
     }
     usm_cuda_leave(&scope);
     if (status != USM_OK) {
-        free(native);
-        return status;
+        usm_cuda_queue_destroy(queue);
+        queue->native = NULL;
     }
-    queue->native = native;
-    return USM_OK;
+    return status;
 }
 
 void usm_cuda_queue_destroy(usm_queue *queue)
@@ -184,7 +179,7 @@ static CUresult close_latest(usm_cuda_timeline *timeline)
     uint64_t number = usm_cuda_number_of(&latest->event);
     return atomic_load_explicit(&timeline->fenced, memory_order_relaxed) >= number
                ? CUDA_SUCCESS
-               : usm_cuda_timeline_fence_here(timeline, number);
+               : usm_cuda_timeline_fence(timeline, number);
 }
 
 /* All links are known to the driver, or have ended. Queue lock held, the context current. */
@@ -224,7 +219,7 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
     atomic_store_explicit(&event->number, number, memory_order_release);
     atomic_store_explicit(&usm_cuda_queue_of(base->queue)->waits, false, memory_order_relaxed);
     if (USM_UNLIKELY(atomic_load_explicit(&timeline->eager, memory_order_relaxed))) {
-        usm_cuda_note(base->queue->device, usm_cuda_timeline_fence_here(timeline, number));
+        usm_cuda_note(base->queue->device, usm_cuda_timeline_fence(timeline, number));
     }
     return USM_OK;
 }

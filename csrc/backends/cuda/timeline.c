@@ -92,21 +92,27 @@ void usm_cuda_timeline_close(usm_cuda_timeline *timeline)
 }
 
 /*
- * Records a fence behind all that is submitted now. The code of a lost context marks the device. The
- * timeline's lock held, the context current.
+ * Records a fence behind all that is submitted now, in the device's context: what is current may be another
+ * GPU's. The code of a lost context marks the device. The timeline's lock held.
  */
 static CUresult record(usm_cuda_timeline *timeline)
 {
     usm_cuda_fence *fence;
+    usm_cuda_scope scope;
     uint64_t number = atomic_load_explicit(&timeline->submitted, memory_order_acquire);
-    CUresult code = take_fence(timeline, &fence);
-    if (code != CUDA_SUCCESS) {
-        return code;
+    if (usm_cuda_enter(timeline->device, &scope, NULL) != USM_OK) {
+        return CUDA_ERROR_INVALID_CONTEXT;
     }
-    code = usm_cuda.cuEventRecord(fence->id, timeline->stream);
+    CUresult code = take_fence(timeline, &fence);
+    if (code == CUDA_SUCCESS) {
+        code = usm_cuda.cuEventRecord(fence->id, timeline->stream);
+        if (code != CUDA_SUCCESS) {
+            usm_freelist_push(&timeline->spare, fence);
+            usm_cuda_note(timeline->device, code);
+        }
+    }
+    usm_cuda_leave(&scope);
     if (code != CUDA_SUCCESS) {
-        usm_freelist_push(&timeline->spare, fence);
-        usm_cuda_note(timeline->device, code);
         return code;
     }
     fence->number = number;
@@ -126,21 +132,10 @@ static bool needs_fence(const usm_cuda_timeline *timeline, uint64_t number)
 
 CUresult usm_cuda_timeline_fence(usm_cuda_timeline *timeline, uint64_t number)
 {
-    usm_cuda_scope scope;
+    CUresult code = CUDA_SUCCESS;
     if (!needs_fence(timeline, number)) {
         return CUDA_SUCCESS;
     }
-    if (usm_cuda_enter(timeline->device, &scope, NULL) != USM_OK) {
-        return CUDA_ERROR_INVALID_CONTEXT;
-    }
-    CUresult code = usm_cuda_timeline_fence_here(timeline, number);
-    usm_cuda_leave(&scope);
-    return code;
-}
-
-CUresult usm_cuda_timeline_fence_here(usm_cuda_timeline *timeline, uint64_t number)
-{
-    CUresult code = CUDA_SUCCESS;
     usm_lock_take(&timeline->lock);
     if (needs_fence(timeline, number)) {
         code = record(timeline);
@@ -165,14 +160,8 @@ CUresult usm_cuda_timeline_follow(CUstream stream, usm_cuda_timeline *timeline, 
     CUresult code = CUDA_SUCCESS;
     usm_lock_take(&timeline->lock);
     if (!usm_cuda_timeline_ended(timeline, number)) {
-        usm_cuda_scope scope;
         if (atomic_load_explicit(&timeline->fenced, memory_order_relaxed) < number) {
-            code = CUDA_ERROR_INVALID_CONTEXT;
-            if (usm_cuda_enter(timeline->device, &scope, NULL) ==
-                USM_OK) { /* the stream may be another GPU's */
-                code = record(timeline);
-                usm_cuda_leave(&scope);
-            }
+            code = record(timeline);
         }
         usm_cuda_fence *fence = timeline->first;
         while (fence != NULL && fence->number < number) {
