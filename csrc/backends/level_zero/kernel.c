@@ -37,15 +37,11 @@ usm_status usm_level_zero_kernel_create(usm_kernel *base, const char *name, usm_
     if (result != ZE_RESULT_SUCCESS) {
         return usm_level_zero_failed(error, result, "zeKernelCreate");
     }
-    usm_status status = USM_OK;
     usm_level_zero_kernel *native = NULL;
     result = usm_level_zero.zeKernelGetProperties(id, &properties);
-    if (result != ZE_RESULT_SUCCESS) {
-        status = usm_level_zero_failed(error, result, "zeKernelGetProperties");
-    }
-    if (status == USM_OK) {
-        status = describe(base, name, &properties, error);
-    }
+    usm_status status = result == ZE_RESULT_SUCCESS
+                            ? describe(base, name, &properties, error)
+                            : usm_level_zero_failed(error, result, "zeKernelGetProperties");
     if (status == USM_OK) {
         native = usm_calloc(1, sizeof *native + base->n_parameters * sizeof *native->set);
         status = native != NULL ? USM_OK : usm_error_memory(error, sizeof *native, "a kernel");

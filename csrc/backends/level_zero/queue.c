@@ -23,13 +23,12 @@ usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
     native->lists[USM_LEVEL_ZERO_COMPUTE].id = queue->foreign;
     queue->native = native;
     atomic_fetch_add(&usm_level_zero_context_of(queue->context)->users, 1);
-    if (usm_level_zero_list_make(queue, USM_LEVEL_ZERO_COMPUTE, error) != USM_OK) {
-        atomic_fetch_sub(&usm_level_zero_context_of(queue->context)->users, 1);
+    usm_status status = usm_level_zero_list_make(queue, USM_LEVEL_ZERO_COMPUTE, error);
+    if (status != USM_OK) {
+        usm_level_zero_queue_destroy(queue);
         queue->native = NULL;
-        free(native);
-        return error->status;
     }
-    return USM_OK;
+    return status;
 }
 
 /* A list of another library is left to it. */
