@@ -25,9 +25,7 @@ void usm_library_add_prefix(const char *prefix, size_t length);
 /* Room for the path of a library, as the dynamic linker has it. */
 #define USM_LIBRARY_PATH 640
 
-/*
- * Is the library that was opened complete? False, with the reason in `why`, and the next one is tried.
- */
+/* Is the library that was opened complete? False, with the reason in `why`, and the next one is tried. */
 typedef bool (*usm_library_accept)(void *handle, const char *path, char *why, size_t size);
 
 /*

@@ -299,10 +299,14 @@ static usm_place *place_of(const usm_queue *queue)
     return place != NULL ? place : queue->place;
 }
 
-usm_status usm_builtin_kernel_find(const usm_queue *queue, const usm_builtin *builtin, usm_kernel **out,
-                                   usm_error *error)
+const usm_kernel *usm_builtin_kernel_find(const usm_queue *queue, const usm_builtin *builtin)
 {
-    return get(place_of(queue), builtin, out, error);
+    usm_kernel *kernel = NULL;
+    usm_error error;
+    if (get(place_of(queue), builtin, &kernel, &error) != USM_OK) {
+        usm_error_clear(&error);
+    }
+    return kernel;
 }
 
 usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, const usm_submission *asked,

@@ -98,10 +98,9 @@ usm_status usm_builtin_submit_views(usm_queue *queue, usm_builtin *builtin, cons
 
 /*
  * The kernel that a submission to the queue would launch, built if it is the first time, which may block for
- * long (usm_detach). Borrowed: it lives as long as the place. No lock held.
+ * long (usm_detach). NULL: the submission would fail. Borrowed: it lives as long as the place. No lock held.
  */
-usm_status usm_builtin_kernel_find(const usm_queue *queue, const usm_builtin *builtin, usm_kernel **out,
-                                   usm_error *error);
+const usm_kernel *usm_builtin_kernel_find(const usm_queue *queue, const usm_builtin *builtin);
 
 /* The same for a command that the kernel executes: `asked` is its submission. *out may be NULL. */
 usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, const usm_submission *asked,

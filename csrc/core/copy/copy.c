@@ -174,9 +174,7 @@ usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *va
         memcpy(command.as.fill.pattern, value, size);
         return usm_command_submit(queue, &submission, out, error);
     }
-    /*
-     * One element, read for every element of dst; on a device without host memory it is filled in first.
-     */
+    /* One element, read for every element of dst; on a device without host memory it is filled in first. */
     usm_kind kind = queue->device->info.has_usm_host ? USM_HOST : USM_DEVICE;
     usm_alloc *element;
     usm_status status = usm_alloc_create(queue->place, kind, size, false, &element, error);

@@ -23,36 +23,6 @@ typedef struct names {
 static const names kernels[USM_COMPUTED_DTYPES] = {USM_SIGNED_ROWS(NAMES), USM_REAL_ROWS(NAMES),
                                                    USM_COMPLEX_ROWS(NAMES)};
 
-static usm_status launch(usm_queue *queue, usm_dtype computed, const char *function, const usm_view *dst,
-                         const usm_view *src, const usm_accumulation *r, usm_error *error)
-{
-    const names *names = &kernels[computed];
-    usm_builtin builtin;
-    const usm_view views[] = {*dst, *src};
-    usm_builtin_init(&builtin, names->module, function, names->options);
-    builtin.n[0] = r->inner;
-    builtin.n[1] = r->blocks;
-    builtin.n[2] = r->outer;
-    if (function == names->packs) {
-        builtin.group = USM_GROUPS_ITEMS;
-        builtin.n[0] = r->outer * r->blocks * r->columns;
-    } else if (function == names->columns) {
-        int64_t packs = r->inner / USM_PACK(usm_dtype_table[computed].itemsize);
-        builtin.group = USM_GROUPS_ITEMS;
-        builtin.n[0] = r->outer * r->blocks * ((packs + r->columns - 1) / r->columns) * USM_GROUPS_ITEMS;
-    } else if (function == names->groups) {
-        builtin.group = USM_GROUPS_ITEMS;
-        builtin.n[0] =
-            r->outer * r->blocks * ((r->inner + r->columns - 1) / r->columns) * r->columns *
-            (USM_GROUPS_ITEMS / r->columns < USM_LANES ? USM_GROUPS_ITEMS / r->columns : USM_LANES);
-    } else if (function == names->rows) {
-        builtin.group = USM_ROWS_ITEMS(usm_dtype_table[computed].itemsize);
-        builtin.n[0] = r->outer;
-    }
-    builtin.cost = (size_t)(r->outer * r->reduced * r->inner * usm_dtype_table[r->type].itemsize);
-    return usm_builtin_submit_views(queue, &builtin, views, 2, USM_WRITE, r, sizeof *r, error);
-}
-
 /* The least power of 2 that is n or more, or `most`. */
 static long power_of_2(int64_t n, long most)
 {
@@ -69,6 +39,8 @@ static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_
 {
     const names *names = &kernels[computed];
     const char *function = names->accumulate;
+    usm_builtin builtin;
+    const usm_view views[] = {*dst, *src};
     bool in_groups =
         queue->place->device->type != USM_CPU && queue->device->info.max_work_group_size >= USM_GROUPS_ITEMS;
     const int64_t itemsize = usm_dtype_table[computed].itemsize, in_pack = USM_PACK(itemsize);
@@ -77,51 +49,57 @@ static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_
                     (uintptr_t)src->data % (uintptr_t)(in_pack * itemsize) == 0 &&
                     (r->inner > 1 ? r->inner % in_pack == 0 : r->outer == 1 || r->reduced % in_pack == 0);
     const long columns = USM_GROUPS_ITEMS / power_of_2(r->reduced, USM_LANES);
-    if (in_groups && in_packs && r->inner / in_pack >= columns) {
+    const int64_t blocks = r->outer * r->blocks, packs = r->inner / in_pack;
+    int64_t items = r->inner; /* along dimension 0, the only one where there are groups */
+    unsigned group = USM_GROUPS_ITEMS;
+    if (in_groups && in_packs && packs >= columns) {
         function = names->columns;
         r->columns = columns;
-    } else if (in_groups && in_packs && r->inner == 1 && r->reduced >= USM_BLOCK &&
-               r->outer * r->blocks >= MANY_BLOCKS) {
+        items = blocks * ((packs + columns - 1) / columns) * USM_GROUPS_ITEMS;
+    } else if (in_groups && in_packs && r->inner == 1 && r->reduced >= USM_BLOCK && blocks >= MANY_BLOCKS) {
         function = names->packs;
         r->columns = USM_LANES / in_pack;
+        items = blocks * r->columns;
     } else if (in_groups && r->reduced > USM_LANES) {
         function = names->groups;
         r->columns = power_of_2(r->inner, 32);
+        items = blocks * ((r->inner + r->columns - 1) / r->columns) * r->columns *
+                (USM_GROUPS_ITEMS / r->columns < USM_LANES ? USM_GROUPS_ITEMS / r->columns : USM_LANES);
     } else if (in_groups && r->inner == 1) {
         function = names->rows;
+        group = USM_ROWS_ITEMS(itemsize);
+        items = r->outer;
+    } else {
+        group = 0;
     }
-    return launch(queue, computed, function, dst, src, r, error);
+    usm_builtin_init(&builtin, names->module, function, names->options);
+    builtin.group = group;
+    builtin.n[0] = items;
+    builtin.n[1] = r->blocks;
+    builtin.n[2] = r->outer;
+    builtin.cost = (size_t)(r->outer * r->reduced * r->inner * usm_dtype_table[r->type].itemsize);
+    return usm_builtin_submit_views(queue, &builtin, views, 2, USM_WRITE, r, sizeof *r, error);
 }
 
-/* Blocks, and blocks of their results, until one is left. */
-static usm_status reduce(usm_queue *queue, usm_accumulate_kind kind, usm_dtype computed, const usm_view *dst,
-                         const usm_view *src, const usm_axes_plan *plan, usm_error *error)
+/* Blocks, then blocks of their results: as deep as the logarithm of r.reduced. */
+static usm_status reduce(usm_queue *queue, usm_dtype computed, const usm_view *dst, const usm_view *src,
+                         usm_accumulation r, usm_error *error)
 {
-    usm_scratch parts[2]; /* of this round and of the one before */
-    usm_view from = *src;
-    usm_status status = USM_OK;
-    usm_accumulation r = {
-        .outer = plan->outer, .reduced = plan->reduced, .inner = plan->inner, .block = USM_BLOCK};
-    r.op = kind;
-    parts[0].view.alloc = parts[1].view.alloc = NULL;
-    for (int round = 0; status == USM_OK; round++) {
-        r.blocks = (r.reduced + USM_BLOCK - 1) / USM_BLOCK;
-        r.type = from.dtype;
-        if (r.blocks == 1) {
-            status = reduce_blocks(queue, computed, dst, &from, &r, error);
-            break;
-        }
-        usm_scratch *part = &parts[round % 2];
-        usm_scratch_release(part);
-        status = usm_scratch_vector(queue, computed, r.outer * r.blocks * r.inner, part, error);
-        if (status == USM_OK) {
-            status = reduce_blocks(queue, computed, &part->view, &from, &r, error);
-            from = part->view;
-            r.reduced = r.blocks;
-        }
+    usm_scratch part;
+    r.blocks = (r.reduced + USM_BLOCK - 1) / USM_BLOCK;
+    r.type = src->dtype;
+    if (r.blocks == 1) {
+        return reduce_blocks(queue, computed, dst, src, &r, error);
     }
-    usm_scratch_release(&parts[0]);
-    usm_scratch_release(&parts[1]);
+    usm_status status = usm_scratch_vector(queue, computed, r.outer * r.blocks * r.inner, &part, error);
+    if (status == USM_OK) {
+        status = reduce_blocks(queue, computed, &part.view, src, &r, error);
+    }
+    if (status == USM_OK) {
+        r.reduced = r.blocks;
+        status = reduce(queue, computed, dst, &part.view, r, error);
+    }
+    usm_scratch_release(&part);
     return status;
 }
 
@@ -166,7 +144,12 @@ usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, con
         to = wide.view;
     }
     if (status == USM_OK) {
-        status = reduce(queue, kind, computed, &to, &from, &plan, error);
+        const usm_accumulation r = {.outer = plan.outer,
+                                    .reduced = plan.reduced,
+                                    .inner = plan.inner,
+                                    .block = USM_BLOCK,
+                                    .op = kind};
+        status = reduce(queue, computed, &to, &from, r, error);
     }
     if (status == USM_OK && computed != dst->dtype) {
         status = usm_copy_submit(queue, dst, &to, NULL, error);

@@ -49,32 +49,25 @@ static usm_status launch(usm_queue *queue, const usm_view *dst, const usm_view *
     return usm_builtin_submit_views(queue, &builtin, views, 3, USM_WRITE, r, sizeof *r, error);
 }
 
-/* Compact, in a type that there is a kernel for: parts, and parts of their results, until one is left. */
-static usm_status find(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_extremes r,
-                       usm_error *error)
+/* Compact, in a type that there is a kernel for: parts, then parts of their results. */
+static usm_status find(usm_queue *queue, const usm_view *dst, const usm_view *src, const usm_view *candidates,
+                       usm_extremes r, usm_error *error)
 {
     bool processor = queue->place->device->type == USM_CPU;
-    usm_scratch parts[2]; /* of this round and of the one before */
-    usm_view candidates = *src;
-    usm_status status = USM_OK;
-    parts[0].view.alloc = parts[1].view.alloc = NULL;
-    for (int round = 0; status == USM_OK; round++) {
-        usm_scratch *part = &parts[round % 2];
-        r.blocks = blocks_of(&r, processor);
-        if (r.blocks == 1) {
-            status = launch(queue, dst, src, &candidates, &r, processor, error);
-            break;
-        }
-        usm_scratch_release(part);
-        status = usm_scratch_vector(queue, USM_INT64, r.outer * r.blocks * r.inner, part, error);
-        if (status == USM_OK) {
-            status = launch(queue, &part->view, src, &candidates, &r, processor, error);
-            candidates = part->view;
-            r.count = r.blocks;
-        }
+    usm_scratch part;
+    r.blocks = blocks_of(&r, processor);
+    if (r.blocks == 1) {
+        return launch(queue, dst, src, candidates, &r, processor, error);
     }
-    usm_scratch_release(&parts[0]);
-    usm_scratch_release(&parts[1]);
+    usm_status status = usm_scratch_vector(queue, USM_INT64, r.outer * r.blocks * r.inner, &part, error);
+    if (status == USM_OK) {
+        status = launch(queue, &part.view, src, candidates, &r, processor, error);
+    }
+    if (status == USM_OK) {
+        r.count = r.blocks;
+        status = find(queue, dst, src, &part.view, r, error);
+    }
+    usm_scratch_release(&part);
     return status;
 }
 
@@ -93,7 +86,7 @@ usm_status usm_extreme_submit(usm_queue *queue, int op, const usm_view *dst, con
     usm_status status = usm_axes_operand(queue, src, reduced_axes, &plan, computed, &copy, &from, error);
     if (status == USM_OK) {
         const usm_extremes r = {plan.outer, plan.reduced, plan.inner, plan.reduced, 1, op};
-        status = find(queue, dst, &from, r, error);
+        status = find(queue, dst, &from, &from, r, error);
     }
     usm_scratch_release(&copy);
     return status;

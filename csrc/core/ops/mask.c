@@ -77,12 +77,9 @@ static usm_status count_chunks(usm_queue *queue, const usm_view *bytes, int64_t 
 
 static usm_view total_of(const usm_scratch *counts, const usm_mask *layout)
 {
-    return (usm_view){counts->view.alloc,
-                      counts->view.data + layout->chunks * (int64_t)sizeof(int64_t),
-                      USM_INT64,
-                      0,
-                      NULL,
-                      NULL};
+    return (usm_view){.alloc = counts->view.alloc,
+                      .data = counts->view.data + layout->chunks * (int64_t)sizeof(int64_t),
+                      .dtype = USM_INT64};
 }
 
 /*
@@ -206,8 +203,8 @@ usm_status usm_count_rows_submit(usm_queue *queue, const usm_view *dst, const us
     usm_status status = USM_OK;
     for (int64_t i = 0; status == USM_OK && i < rows; i++) {
         const usm_view row = {bytes->alloc, bytes->data + i * length, USM_BOOL, 0, NULL, NULL};
-        const usm_view count = {dst->alloc, dst->data + i * (int64_t)sizeof(int64_t), USM_INT64, 0, NULL,
-                                NULL};
+        const usm_view count = {
+            .alloc = dst->alloc, .data = dst->data + i * (int64_t)sizeof(int64_t), .dtype = USM_INT64};
         status = count_row(queue, &count, &row, length, error);
     }
     return status;

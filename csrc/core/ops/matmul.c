@@ -99,7 +99,6 @@ static bool is_small(const usm_matmul *r)
 static const char *find_library(const usm_queue *queue, usm_dtype computed, const usm_matmul *r,
                                 const char **why)
 {
-    const char *path = NULL;
     if (computed != USM_FLOAT32 && computed != USM_FLOAT64) {
         return NULL;
     }
@@ -107,22 +106,13 @@ static const char *find_library(const usm_queue *queue, usm_dtype computed, cons
         void *held = usm_detach();
         const usm_blas *blas = usm_blas_find();
         usm_attach(held);
-        path = blas->path[0] != '\0' && (blas->wide || is_small(r)) ? blas->path : NULL;
         *why = blas->path[0] == '\0' ? blas->why : NULL;
-    } else {
-        usm_kernel *kernel = NULL;
-        usm_builtin builtin;
-        usm_error error;
-        usm_builtin_init(&builtin, kernels[computed].module, kernels[computed].own,
-                         kernels[computed].options);
-        /* What fails here fails in the submission, which reports it. */
-        if (usm_builtin_kernel_find(queue, &builtin, &kernel, &error) != USM_OK) {
-            usm_error_clear(&error);
-        } else if (is_small(r)) {
-            path = kernel->computed_by.library;
-        }
+        return blas->path[0] != '\0' && (blas->wide || is_small(r)) ? blas->path : NULL;
     }
-    return path;
+    usm_builtin builtin;
+    usm_builtin_init(&builtin, kernels[computed].module, kernels[computed].own, kernels[computed].options);
+    const usm_kernel *kernel = usm_builtin_kernel_find(queue, &builtin);
+    return kernel != NULL && is_small(r) ? kernel->computed_by.library : NULL;
 }
 
 /* Lengths and strides, and which argument has no even ones. */

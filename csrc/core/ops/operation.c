@@ -151,19 +151,13 @@ static bool is_copy(int operation, const usm_operation_types *types)
 /* What stands for the kernel on the host. */
 static void find_loops(const usm_queue *queue, const usm_elementwise *kernel, usm_operation_plan *plan)
 {
-    usm_kernel *found = NULL;
     usm_builtin builtin;
-    usm_error error;
     usm_builtin_init(&builtin, kernel->module, kernel->function, kernel->options);
-    if (!usm_builtin_is_on_host(queue)) {
-        return;
+    const usm_kernel *found = usm_builtin_is_on_host(queue) ? usm_builtin_kernel_find(queue, &builtin) : NULL;
+    if (found != NULL) {
+        plan->instructions = found->computed_by.instructions;
+        plan->library = found->computed_by.library;
     }
-    if (usm_builtin_kernel_find(queue, &builtin, &found, &error) != USM_OK) {
-        usm_error_clear(&error); /* a submission reports it */
-        return;
-    }
-    plan->instructions = found->computed_by.instructions;
-    plan->library = found->computed_by.library;
 }
 
 static const usm_elementwise logic = {.module = "logic", .function = "usm_logic"};

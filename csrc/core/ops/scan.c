@@ -1,6 +1,7 @@
 #include "scan.h"
 
 #include "accumulate.h"
+#include "axes.h"
 
 #include "core/builtin/builtin.h"
 #include "kernels/abi/scan.h"
@@ -121,11 +122,11 @@ static usm_status scan_computed(usm_queue *queue, int op, const usm_view *dst, c
 usm_status usm_scan_submit(usm_queue *queue, int op, const usm_view *dst, const usm_view *src, int axis,
                            bool initial, usm_error *error)
 {
-    usm_scan r = {.outer = 1, .n = src->shape[axis], .inner = 1, .first = initial, .op = op};
+    usm_axes_plan plan;
     usm_scratch wide;
-    for (int i = 0; i < src->ndim; i++) {
-        *(i < axis ? &r.outer : i > axis ? &r.inner : &(long){1}) *= src->shape[i];
-    }
+    usm_axes_plan_make(src, UINT64_C(1) << axis, false, &plan);
+    const usm_scan r = {
+        .outer = plan.outer, .n = plan.reduced, .inner = plan.inner, .first = initial, .op = op};
     if (r.outer * r.inner == 0) {
         return USM_OK;
     }

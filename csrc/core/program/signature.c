@@ -101,20 +101,17 @@ usm_status usm_parameter_parse(char *text, usm_parameter *out, usm_error *error)
 int usm_parameter_write(const usm_parameter *parameter, char *out, size_t size)
 {
     const char *name = parameter->dtype == USM_NO_DTYPE ? NULL : usm_dtype_table[parameter->dtype].name;
-    switch (parameter->kind) {
-        case USM_PARAMETER_POINTER:
-            return snprintf(out, size, "%s%s*", parameter->read_only ? "const " : "",
-                            name != NULL ? name : "void");
-        case USM_PARAMETER_LOCAL:
-            return snprintf(out, size, "local %s*", name != NULL ? name : "void");
-        case USM_PARAMETER_VALUE:
-            return name != NULL           ? snprintf(out, size, "%s", name)
-                   : parameter->size != 0 ? snprintf(out, size, "bytes[%u]", parameter->size)
-                                          : snprintf(out, size, "bytes");
-        default:
-            return parameter->size != 0 ? snprintf(out, size, "unknown[%u]", parameter->size)
-                                        : snprintf(out, size, "unknown");
+    bool is_local = parameter->kind == USM_PARAMETER_LOCAL, is_value = parameter->kind == USM_PARAMETER_VALUE;
+    if (is_local || parameter->kind == USM_PARAMETER_POINTER) {
+        const char *prefix = is_local ? "local " : parameter->read_only ? "const " : "";
+        return snprintf(out, size, "%s%s*", prefix, name != NULL ? name : "void");
     }
+    if (is_value && name != NULL) {
+        return snprintf(out, size, "%s", name);
+    }
+    const char *word = is_value ? "bytes" : "unknown";
+    return parameter->size != 0 ? snprintf(out, size, "%s[%u]", word, parameter->size)
+                                : snprintf(out, size, "%s", word);
 }
 
 char *usm_signature_write(const usm_kernel *kernel)
