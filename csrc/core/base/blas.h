@@ -4,8 +4,6 @@
 
 #include "library.h"
 
-#include <stdint.h>
-
 /* The functions of one library, whose integers have 64 bits (`wide`) or 32. */
 typedef struct usm_blas {
     void *sgemm, *dgemm, *sgemv, *dgemv; /* cblas_sgemm and so on */

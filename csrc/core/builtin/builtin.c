@@ -144,14 +144,6 @@ static usm_status get_program(usm_place *place, const usm_builtin *builtin, usm_
     return USM_OK;
 }
 
-static usm_status build(usm_place *place, const usm_builtin *builtin, usm_kernel **out, usm_error *error)
-{
-    usm_program *program = NULL;
-    usm_status status = get_program(place, builtin, &program, error);
-    return status == USM_OK ? usm_kernel_create(program, usm_builtin_function(place, builtin), out, error)
-                            : status;
-}
-
 static _Atomic(usm_builtin_kernel *) *bucket_of(usm_place *place, const usm_builtin *builtin)
 {
     uintptr_t bits = (uintptr_t)builtin->function + 16u * builtin->cast.dst + builtin->cast.src;
@@ -186,7 +178,11 @@ static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel *
     kernel->function = builtin->function;
     kernel->options = builtin->options;
     kernel->cast = builtin->cast;
-    usm_status status = build(place, builtin, &kernel->kernel, error);
+    usm_program *program = NULL;
+    usm_status status = get_program(place, builtin, &program, error);
+    if (status == USM_OK) {
+        status = usm_kernel_create(program, usm_builtin_function(place, builtin), &kernel->kernel, error);
+    }
     if (status != USM_OK) {
         free(kernel);
         return status;

@@ -28,6 +28,12 @@
 #define USM_COMPLEX_ROWS(row) \
     [USM_COMPLEX64] = row("complex64", "12"), [USM_COMPLEX128] = row("complex128", "13")
 
+/* Texts that end in the size of an element, by its power of two. */
+#define USM_BY_SIZE(text)                                 \
+    {                                                     \
+        text "1", text "2", text "4", text "8", text "16" \
+    }
+
 /* A pair of different usm_dtypes; zeros: no cast. */
 typedef struct usm_cast {
     uint8_t dst, src;

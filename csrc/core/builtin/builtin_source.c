@@ -1,7 +1,6 @@
 #include "builtin_source.h"
 
 #include "archive.h"
-#include "core/base/heap.h"
 #include "core/device/backend.h"
 
 #include <stdio.h>

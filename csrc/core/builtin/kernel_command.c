@@ -15,19 +15,14 @@ void usm_command_plan(const usm_queue *queue, const usm_strided *strided, usm_ke
     }
 }
 
-static const char *strided_function(int size)
+/* The kernel of a plan: a move by the size of its units, or the cast of two types. */
+static void name_strided(const usm_strided *strided, const usm_kernel_plan *plan, usm_builtin *builtin)
 {
     static const char *const functions[] = {"usm_strided_1", "usm_strided_2",  "usm_strided_4",
                                             "usm_strided_8", "usm_strided_16", NULL,
                                             "usm_strided_64"};
-    return functions[__builtin_ctz((unsigned)size)];
-}
-
-/* The kernel of a plan: a move by the size of its units, or the cast of two types. */
-static void name_strided(const usm_strided *strided, const usm_kernel_plan *plan, usm_builtin *builtin)
-{
     if (plan->size > 0) {
-        usm_builtin_init(builtin, "strided", strided_function(plan->size), NULL);
+        usm_builtin_init(builtin, "strided", functions[__builtin_ctz((unsigned)plan->size)], NULL);
     } else {
         usm_builtin_init(builtin, "cast", "usm_cast", NULL);
         builtin->cast = (usm_cast){(uint8_t)strided->dst_dtype, (uint8_t)strided->src_dtype, plan->unaligned};
@@ -141,8 +136,7 @@ static bool driver_fills(const usm_queue *queue, const usm_submission *submissio
 static usm_status submit_fill(usm_queue *queue, const usm_submission *submission, usm_event **out,
                               usm_error *error)
 {
-    static const char *const functions[] = {"usm_fill_1", "usm_fill_2", "usm_fill_4", "usm_fill_8",
-                                            "usm_fill_16"};
+    static const char *const functions[] = USM_BY_SIZE("usm_fill_");
     usm_command command = *submission->command;
     usm_submission shorter = *submission;
     size_t size = shortest(&command);

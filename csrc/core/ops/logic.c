@@ -3,6 +3,8 @@
 #include "elementwise.h"
 #include "few.h"
 
+#include "core/builtin/builtin.h"
+
 usm_status usm_logic_submit(usm_queue *queue, unsigned table, const usm_view *views, int n, bool fresh,
                             usm_error *error)
 {
@@ -42,16 +44,11 @@ usm_status usm_classify_submit(usm_queue *queue, unsigned what, const usm_view *
 usm_status usm_where_submit(usm_queue *queue, unsigned what, const usm_view *views, int n, bool fresh,
                             usm_error *error)
 {
-    static const struct {
-        const char *function, *options;
-    } kernels[] = {
-        {"usm_where_1", "-D USM_ONLY=1"},   {"usm_where_2", "-D USM_ONLY=2"},
-        {"usm_where_4", "-D USM_ONLY=4"},   {"usm_where_8", "-D USM_ONLY=8"},
-        {"usm_where_16", "-D USM_ONLY=16"},
-    };
+    static const char *const functions[] = USM_BY_SIZE("usm_where_");
+    static const char *const options[] = USM_BY_SIZE("-D USM_ONLY=");
     int power = __builtin_ctz((unsigned)usm_view_itemsize(views));
     (void)what;
     const usm_elementwise kernel = {
-        .module = "where", .function = kernels[power].function, .options = kernels[power].options};
+        .module = "where", .function = functions[power], .options = options[power]};
     return usm_elementwise_submit(queue, &kernel, views, n, fresh, error);
 }

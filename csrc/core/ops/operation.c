@@ -198,15 +198,6 @@ static usm_status submit_truth(usm_queue *queue, int operation, const usm_view *
     return usm_logic_submit(queue, table, operands, 1 + rows[operation].inputs, fresh, error);
 }
 
-static usm_status submit_copy(usm_queue *queue, const usm_view *operands, usm_error *error)
-{
-    int64_t strides[USM_MAX_NDIM];
-    const usm_view *to = &operands[0], *from = &operands[1];
-    usm_layout_broadcast(from->ndim, from->shape, from->strides, to->ndim, to->shape, strides);
-    const usm_view whole = {from->alloc, from->data, from->dtype, to->ndim, to->shape, strides};
-    return usm_copy_submit(queue, to, &whole, NULL, error);
-}
-
 usm_status usm_operation_submit(usm_queue *queue, int operation, const usm_operation_types *types,
                                 const usm_view *operands, bool fresh, usm_error *error)
 {
@@ -215,7 +206,7 @@ usm_status usm_operation_submit(usm_queue *queue, int operation, const usm_opera
         return submit_truth(queue, operation, operands, fresh, error);
     }
     if (is_copy(operation, types)) {
-        return submit_copy(queue, operands, error);
+        return usm_broadcast_submit(queue, &operands[0], &operands[1], error);
     }
     if (operation == USM_OP_nextafter && types->argument != types->computed) { /* a step of the narrow type */
         operation = types->argument == USM_FLOAT16 ? USM_OP_next_half : USM_OP_next_bfloat;

@@ -48,11 +48,11 @@ static usm_status submit(usm_queue *queue, const usm_view *dst, const usm_view *
 static usm_status reduce(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_reduction whole,
                          usm_error *error)
 {
-    int64_t lanes = whole.outer * whole.inner, items = whole.outer * parts_of(&whole, on_processor(src));
+    bool processor = on_processor(src);
+    int64_t lanes = whole.outer * whole.inner, items = whole.outer * parts_of(&whole, processor);
     whole.chunk = whole.reduced;
     whole.chunks = 1;
-    int64_t chunk = on_processor(src) ? CHUNK_OF_PROCESSOR : CHUNK;
-    int64_t least = on_processor(src) ? 8 * chunk : 2 * chunk;
+    int64_t chunk = processor ? CHUNK_OF_PROCESSOR : CHUNK, least = (processor ? 8 : 2) * chunk;
     if (items < MOST_CHUNKS / 4 && lanes * whole.reduced > least) {
         int64_t most = MOST_CHUNKS / items, wanted = lanes * whole.reduced / chunk;
         most = most < whole.reduced ? most : whole.reduced;

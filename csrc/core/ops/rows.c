@@ -24,12 +24,8 @@ static int64_t lay_out(const usm_rows *rows, int64_t n, int64_t *strides)
 usm_status usm_rows_move(usm_queue *queue, const usm_view *array, const usm_rows *rows, const usm_view *other,
                          bool put, usm_error *error)
 {
-    static const char *const functions[2][5] = {
-        {"usm_gather_1", "usm_gather_2", "usm_gather_4", "usm_gather_8", "usm_gather_16"},
-        {"usm_scatter_1", "usm_scatter_2", "usm_scatter_4", "usm_scatter_8", "usm_scatter_16"},
-    };
-    static const char *const options[5] = {"-D USM_ONLY=1", "-D USM_ONLY=2", "-D USM_ONLY=4", "-D USM_ONLY=8",
-                                           "-D USM_ONLY=16"};
+    static const char *const functions[2][5] = {USM_BY_SIZE("usm_gather_"), USM_BY_SIZE("usm_scatter_")};
+    static const char *const options[5] = USM_BY_SIZE("-D USM_ONLY=");
     int size = usm_view_itemsize(array), which = __builtin_ctz((unsigned)size);
     int64_t n = usm_view_size(&rows->offsets), other_strides[USM_MAX_NDIM];
     int64_t row_stride = lay_out(rows, n, other_strides);

@@ -14,6 +14,14 @@ usm_view usm_view_element(const usm_view *view, int ndim, const int64_t *shape, 
                       view->strides};
 }
 
+usm_status usm_broadcast_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_error *error)
+{
+    int64_t strides[USM_MAX_NDIM];
+    usm_layout_broadcast(src->ndim, src->shape, src->strides, dst->ndim, dst->shape, strides);
+    const usm_view whole = {src->alloc, src->data, src->dtype, dst->ndim, dst->shape, strides};
+    return usm_copy_submit(queue, dst, &whole, NULL, error);
+}
+
 usm_status usm_scratch_create(usm_queue *queue, usm_dtype dtype, int ndim, const int64_t *shape, char order,
                               usm_scratch *out, usm_error *error)
 {
@@ -39,14 +47,8 @@ usm_status usm_scratch_create(usm_queue *queue, usm_dtype dtype, int ndim, const
 usm_status usm_scratch_copy(usm_queue *queue, const usm_view *source, usm_dtype dtype, int ndim,
                             const int64_t *shape, char order, usm_scratch *out, usm_error *error)
 {
-    int64_t strides[USM_MAX_NDIM];
     usm_status status = usm_scratch_create(queue, dtype, ndim, shape, order, out, error);
-    if (status != USM_OK) {
-        return status;
-    }
-    usm_layout_broadcast(source->ndim, source->shape, source->strides, ndim, shape, strides);
-    const usm_view whole = {source->alloc, source->data, source->dtype, ndim, shape, strides};
-    return usm_copy_submit(queue, &out->view, &whole, NULL, error);
+    return status == USM_OK ? usm_broadcast_submit(queue, &out->view, source, error) : status;
 }
 
 usm_status usm_scratch_compact(usm_queue *queue, const usm_view *source, usm_dtype dtype, int ndim,

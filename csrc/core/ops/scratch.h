@@ -16,6 +16,9 @@ typedef struct usm_scratch {
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
 } usm_scratch;
 
+/* dst[...] = src[...], which broadcasts to it. */
+usm_status usm_broadcast_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_error *error);
+
 /* Compact, in order 'C' or 'F'. The scratch may be released whether this succeeds or not. */
 usm_status usm_scratch_create(usm_queue *queue, usm_dtype dtype, int ndim, const int64_t *shape, char order,
                               usm_scratch *out, usm_error *error);

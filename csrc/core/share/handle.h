@@ -11,8 +11,6 @@
 #include "core/device/context.h"
 #include "core/layout/layout.h"
 
-#include <sys/types.h>
-
 /* The record's descriptors, and the end of a pipe (usm_share_entries.ends_with_exporter). */
 #define USM_HANDLE_DESCRIPTORS (USM_SHARE_DESCRIPTORS + 1)
 
