@@ -167,9 +167,9 @@ usmpy_array *usmpy_array_duplicate(usmpy_array *src, PyObject *queue_object, usm
  * An array with the same elements that the host can read, after all work on it: itself where that is so
  * already. New reference.
  */
-usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array);
+usmpy_array *usmpy_array_readable(usmpy_array *array);
 /* The same in one block: a compact copy if the array has gaps, in its order if that is column-major. */
-usmpy_array *usmpy_array_readable_block(usmpy_state *state, usmpy_array *array);
+usmpy_array *usmpy_array_readable_block(usmpy_array *array);
 
 /* The one element of a view of integers on the queue, as an int, after a wait. NULL with an exception. */
 PyObject *usmpy_read_integer(usmpy_state *state, PyObject *queue, const usm_view *element);

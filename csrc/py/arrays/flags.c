@@ -3,8 +3,6 @@
 #include "docstrings.h"
 #include "py/args.h"
 
-#include <string.h>
-
 typedef struct usmpy_flags {
     PyObject_HEAD
     usmpy_array *array; /* one reference */

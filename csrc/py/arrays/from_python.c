@@ -3,10 +3,7 @@
 #include "py/exchange/dlpack.h"
 #include "py/exchange/stream.h"
 #include "py/functions/creation.h"
-#include "py/objects/placement.h"
 #include "py/wait.h"
-
-#include <string.h>
 
 /*
  * 1, 0, or -1 with an exception. What another library calls its own array, a frame or a mapping is none: its

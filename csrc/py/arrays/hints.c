@@ -1,7 +1,6 @@
 /* Operands and methods that USMArray does not take or have: errors that say what to use instead. */
 #include "hints.h"
 
-#include "array.h"
 #include "py/args.h"
 
 #include <string.h>
@@ -50,16 +49,12 @@ PyObject *usmpy_hint_operand(const char *function, PyObject *other, bool on_the_
         (computes(other) || !usmpy_has_elements(other))) {
         Py_RETURN_NOTIMPLEMENTED;
     }
-    return usmpy_has_elements(other)
-               ? PyErr_Format(PyExc_TypeError,
-                              "%s(): a USMArray cannot be combined with %s %.80s, which has no queue; "
-                              "asarray(other, device=x.device) makes an array on the queue of x, and "
-                              "numpy.from_dlpack(x) makes one of NumPy",
-                              function, USMPY_A(other))
-               : PyErr_Format(PyExc_TypeError,
-                              "%s(): a USMArray cannot be combined with %s %.80s; a USMArray or a number is "
-                              "allowed",
-                              function, USMPY_A(other));
+    return PyErr_Format(PyExc_TypeError, "%s(): a USMArray cannot be combined with %s %.80s%s", function,
+                        USMPY_A(other),
+                        usmpy_has_elements(other)
+                            ? ", which has no queue; asarray(other, device=x.device) makes an array on the "
+                              "queue of x, and numpy.from_dlpack(x) makes one of NumPy"
+                            : "; a USMArray or a number is allowed");
 }
 
 PyObject *usmpy_hint_method(PyObject *Py_UNUSED(self), void *texts)

@@ -5,7 +5,6 @@
 #include "few.h"
 #include "operands.h"
 #include "py/args.h"
-#include "py/errors.h"
 #include "py/wait.h"
 
 #include "core/ops/mask.h"

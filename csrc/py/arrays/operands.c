@@ -4,11 +4,7 @@
 #include "hints.h"
 
 #include "py/args.h"
-#include "py/errors.h"
-#include "py/objects/dtype.h"
 #include "py/objects/placement.h"
-
-#include <string.h>
 
 int usmpy_check_computed(usmpy_array *array, const char *function)
 {

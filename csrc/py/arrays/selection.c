@@ -5,7 +5,6 @@
 #include "mask.h"
 #include "operands.h"
 #include "py/args.h"
-#include "py/errors.h"
 #include "py/exchange/dlpack.h"
 #include "py/functions/logic.h"
 

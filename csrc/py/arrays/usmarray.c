@@ -3,7 +3,6 @@
 #include "docstrings.h"
 #include "hints.h"
 #include "py/args.h"
-#include "py/errors.h"
 #include "py/functions/creation.h"
 #include "py/functions/logic.h"
 #include "py/functions/operation.h"

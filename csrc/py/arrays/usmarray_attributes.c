@@ -2,7 +2,6 @@
 #include "array.h"
 #include "docstrings.h"
 #include "hints.h"
-#include "py/objects/objects.h"
 #include "py/objects/queue_submit.h"
 
 static PyObject *get_strides(PyObject *self, void *Py_UNUSED(unused))

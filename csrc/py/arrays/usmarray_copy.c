@@ -2,13 +2,11 @@
 #include "array.h"
 #include "docstrings.h"
 #include "py/args.h"
-#include "py/errors.h"
 #include "py/exchange/stream.h"
 
 #include "core/memory/connection.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 int usmpy_submit_copy(usmpy_state *state, PyObject *queue_object, const usm_view *dst, const usm_view *src)
 {
@@ -270,13 +268,9 @@ PyObject *usmpy_array_to_device(usmpy_array *array, PyObject *const *arguments)
     bool given = usmpy_given(arguments[1]);
     int found = given ? usmpy_stream_parse(array->state, arguments[1], &stream) : 0;
     if (given && found <= 0) {
-        return found < 0
-                   ? NULL
-                   : PyErr_Format(
-                         PyExc_TypeError,
-                         "stream is %s %.80s; a Queue, a CUDA stream of any library, the address of one or "
-                         "None is allowed",
-                         USMPY_A(arguments[1]));
+        static const char allowed[] =
+            "a Queue, a CUDA stream of any library, the address of one or None is allowed";
+        return found < 0 ? NULL : usmpy_wrong_type("stream", arguments[1], allowed);
     }
     PyObject *queue = usmpy_queue_from(array->state, arguments[0], "device"), *result = NULL;
     if (queue != NULL) {
@@ -290,8 +284,7 @@ PyObject *usmpy_array_to_device(usmpy_array *array, PyObject *const *arguments)
 static usmpy_array *whole_view(usmpy_state *state, PyObject *object)
 {
     if (!usmpy_is_array(state, object)) {
-        return (usmpy_array *)PyErr_Format(PyExc_TypeError, "x is %s %.80s; a USMArray is allowed",
-                                           USMPY_A(object));
+        return usmpy_wrong_type("x", object, "a USMArray is allowed");
     }
     usmpy_array *array = (usmpy_array *)object;
     return usmpy_array_view(array, array->data, array->ndim, usmpy_shape(array), usmpy_strides(array));
@@ -332,10 +325,9 @@ static PyObject *read_only(PyObject *module, PyObject *object)
 /* For usmpy._display.repr. */
 static PyObject *peek(PyObject *module, PyObject *object)
 {
-    if (!usmpy_is_array(usmpy_state_of_module(module), object)) {
-        return PyErr_Format(PyExc_TypeError, "x is %s %.80s; a USMArray is allowed", USMPY_A(object));
-    }
-    return usmpy_array_peek(object);
+    return usmpy_is_array(usmpy_state_of_module(module), object)
+               ? usmpy_array_peek(object)
+               : usmpy_wrong_type("x", object, "a USMArray is allowed");
 }
 
 PyMethodDef usmpy_copy_functions[] = {

@@ -1,7 +1,6 @@
 /* The methods of USMArray, and those that are functions of the module: x.reshape(...) is reshape(x, ...). */
 #include "array.h"
 #include "docstrings.h"
-#include "hints.h"
 #include "py/args.h"
 #include "py/exchange/native.h"
 #include "py/functions/manipulation.h"

@@ -2,25 +2,23 @@
 #include "array.h"
 #include "core/memory/pool.h"
 #include "py/args.h"
-#include "py/deferred.h"
-#include "py/errors.h"
 #include "py/wait.h"
 
 /*
  * Where elements are copied for the host to read: the array's own queue, if its device has host memory. A
  * block that the pool does not keep would be pinned for this copy alone, which takes longer than the copy.
  */
-static PyObject *reading_queue(usmpy_state *state, usmpy_array *array)
+static PyObject *reading_queue(usmpy_array *array)
 {
     bool pooled = usm_dtype_nbytes(array->dtype, array->size) <= (int64_t)USM_POOL_LARGEST;
     bool has_host = usmpy_queue_of(array->queue)->device->info.has_usm_host;
-    return pooled && has_host ? array->queue : usmpy_host_queue(state);
+    return pooled && has_host ? array->queue : usmpy_host_queue(array->state);
 }
 
 /* A copy in host memory; new reference. */
-static usmpy_array *host_copy(usmpy_state *state, usmpy_array *array, char order)
+static usmpy_array *host_copy(usmpy_array *array, char order)
 {
-    PyObject *queue = reading_queue(state, array);
+    PyObject *queue = reading_queue(array);
     return queue == NULL ? NULL : usmpy_array_duplicate(array, queue, USM_HOST, array->dtype, order);
 }
 
@@ -30,26 +28,26 @@ static usmpy_array *host_copy(usmpy_state *state, usmpy_array *array, char order
  */
 typedef enum purpose { VALUES, DISPLAY } purpose;
 
-static int wait_to_read(usmpy_state *state, usmpy_array *array, purpose purpose)
+static int wait_to_read(usmpy_array *array, purpose purpose)
 {
-    return purpose == DISPLAY ? usmpy_peek_alloc(state, array->alloc, USM_READ)
-                              : usmpy_wait_alloc(state, array->alloc, USM_READ, INT64_MAX);
+    return purpose == DISPLAY ? usmpy_peek_alloc(array->state, array->alloc, USM_READ)
+                              : usmpy_wait_alloc(array->state, array->alloc, USM_READ, INT64_MAX);
 }
 
 /* Waits for a copy in host memory. Inside a task that it is made after, the error says what can be done. */
-static int wait_for_copy(usmpy_state *state, usmpy_array *copy, purpose purpose)
+static int wait_for_copy(usmpy_array *copy, purpose purpose)
 {
     usm_error error;
-    if (wait_to_read(state, copy, purpose) == 0) {
+    if (wait_to_read(copy, purpose) == 0) {
         return 0;
     }
     if (usm_event_current() == NULL || !usm_alloc_is_busy(copy->alloc) ||
-        !PyErr_ExceptionMatches(state->usm_error)) {
+        !PyErr_ExceptionMatches(copy->state->usm_error)) {
         return -1;
     }
     PyErr_Clear();
     usmpy_raise(
-        state,
+        copy->state,
         usm_error_set(
             &error, USM_DEADLOCK,
             "this task reads the array through a copy, which is made after the task; a task "
@@ -60,49 +58,48 @@ static int wait_for_copy(usmpy_state *state, usmpy_array *copy, purpose purpose)
 }
 
 /* compact: the elements are to be one block. */
-static usmpy_array *readable(usmpy_state *state, usmpy_array *array, purpose purpose, bool compact)
+static usmpy_array *readable(usmpy_array *array, purpose purpose, bool compact)
 {
     /* A failure that exists already is raised here. A copy would be skipped because of it, and fail too. */
-    if ((purpose == DISPLAY || !usm_alloc_is_busy(array->alloc)) && wait_to_read(state, array, purpose) < 0) {
+    if ((purpose == DISPLAY || !usm_alloc_is_busy(array->alloc)) && wait_to_read(array, purpose) < 0) {
         return NULL;
     }
     usmpy_array *source = (usmpy_array *)Py_NewRef(array);
     bool has_gaps = (array->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) == 0;
     if (!usm_alloc_host_reads(array->alloc) || (compact && has_gaps)) {
-        Py_SETREF(source, host_copy(state, array, compact ? 'A' : 'C'));
+        Py_SETREF(source, host_copy(array, compact ? 'A' : 'C'));
         if (source == NULL) {
             return NULL;
         }
     }
     usmpy_deferred_poll();
-    int done = source == array ? wait_to_read(state, source, purpose) : wait_for_copy(state, source, purpose);
+    int done = source == array ? wait_to_read(source, purpose) : wait_for_copy(source, purpose);
     if (done < 0) {
         Py_CLEAR(source);
     }
     return source;
 }
 
-usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array)
+usmpy_array *usmpy_array_readable(usmpy_array *array)
 {
-    return readable(state, array, VALUES, false);
+    return readable(array, VALUES, false);
 }
 
-usmpy_array *usmpy_array_readable_block(usmpy_state *state, usmpy_array *array)
+usmpy_array *usmpy_array_readable_block(usmpy_array *array)
 {
-    return readable(state, array, VALUES, true);
+    return readable(array, VALUES, true);
 }
 
-static PyObject *element(usmpy_state *state, usmpy_array *array, int64_t offset)
+static PyObject *element(usmpy_array *array, int64_t offset)
 {
     const char *data = array->data + offset * usm_dtype_table[array->dtype].itemsize;
-    return usmpy_element_to_scalar(state, array->dtype, data);
+    return usmpy_element_to_scalar(array->state, array->dtype, data);
 }
 
 /* The one element of the array, which must have exactly one. */
 static PyObject *only_element(PyObject *self, const char *what)
 {
     usmpy_array *array = (usmpy_array *)self;
-    usmpy_state *state = ((usmpy_array *)self)->state;
     if (array->size != 1) {
         const char *truth = strcmp(what, "bool()") == 0 ? "; any(x) and all(x) ask all of them" : "";
         return PyErr_Format(PyExc_ValueError, "%s needs an array of exactly one element; this one has %lld%s",
@@ -111,8 +108,8 @@ static PyObject *only_element(PyObject *self, const char *what)
     if (usmpy_check_unpacked(array, what) < 0) {
         return NULL;
     }
-    usmpy_array *source = usmpy_array_readable(state, array);
-    PyObject *scalar = source == NULL ? NULL : element(state, source, 0);
+    usmpy_array *source = usmpy_array_readable(array);
+    PyObject *scalar = source == NULL ? NULL : element(source, 0);
     Py_XDECREF(source);
     return scalar;
 }
@@ -152,7 +149,6 @@ static int find_item(usmpy_array *array, PyObject *const *args, Py_ssize_t nargs
 PyObject *usmpy_array_item_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     usmpy_array *array = (usmpy_array *)self;
-    usmpy_state *state = ((usmpy_array *)self)->state;
     if (nargs == 0) {
         return only_element(self, "item()");
     }
@@ -160,25 +156,25 @@ PyObject *usmpy_array_item_method(PyObject *self, PyObject *const *args, Py_ssiz
         return NULL;
     }
     /* A copy, which is made where the host cannot read the array in place, may have another layout. */
-    usmpy_array *source = usmpy_array_readable(state, array);
+    usmpy_array *source = usmpy_array_readable(array);
     int64_t offset;
     PyObject *scalar = NULL;
     if (source != NULL && find_item(source, args, nargs, &offset) == 0) {
-        scalar = element(state, source, offset);
+        scalar = element(source, offset);
     }
     Py_XDECREF(source);
     return scalar;
 }
 
-static PyObject *nested_list(usmpy_state *state, usmpy_array *array, int axis, int64_t offset)
+static PyObject *nested_list(usmpy_array *array, int axis, int64_t offset)
 {
     if (axis == array->ndim) {
-        return element(state, array, offset);
+        return element(array, offset);
     }
     Py_ssize_t n = (Py_ssize_t)usmpy_shape(array)[axis];
     PyObject *list = PyList_New(n);
     for (Py_ssize_t i = 0; list != NULL && i < n; i++) {
-        PyObject *item = nested_list(state, array, axis + 1, offset + i * usmpy_strides(array)[axis]);
+        PyObject *item = nested_list(array, axis + 1, offset + i * usmpy_strides(array)[axis]);
         if (item == NULL) {
             Py_CLEAR(list);
         } else {
@@ -190,12 +186,11 @@ static PyObject *nested_list(usmpy_state *state, usmpy_array *array, int axis, i
 
 static PyObject *lists(PyObject *self, purpose purpose)
 {
-    usmpy_state *state = ((usmpy_array *)self)->state;
     if (usmpy_check_unpacked((usmpy_array *)self, "tolist()") < 0) {
         return NULL;
     }
-    usmpy_array *source = readable(state, (usmpy_array *)self, purpose, false);
-    PyObject *list = source == NULL ? NULL : nested_list(state, source, 0, 0);
+    usmpy_array *source = readable((usmpy_array *)self, purpose, false);
+    PyObject *list = source == NULL ? NULL : nested_list(source, 0, 0);
     Py_XDECREF(source);
     return list;
 }
@@ -207,9 +202,9 @@ static PyObject *lists(PyObject *self, purpose purpose)
 PyObject *usmpy_array_tobytes(usmpy_array *array, PyObject *const *arguments)
 {
     int order = usmpy_parse_order(arguments[0], "CFA", 'C');
-    usmpy_array *copy = order < 0 ? NULL : host_copy(array->state, array, (char)order);
+    usmpy_array *copy = order < 0 ? NULL : host_copy(array, (char)order);
     PyObject *bytes = NULL;
-    if (copy != NULL && wait_for_copy(array->state, copy, VALUES) == 0) {
+    if (copy != NULL && wait_for_copy(copy, VALUES) == 0) {
         bytes = PyBytes_FromStringAndSize(copy->data, (Py_ssize_t)usm_dtype_nbytes(copy->dtype, copy->size));
     }
     Py_XDECREF(copy);
@@ -251,12 +246,11 @@ PyObject *usmpy_array_peek(PyObject *self)
 
 PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    usmpy_state *state = ((usmpy_array *)self)->state;
     usmpy_array *array = (usmpy_array *)self;
     usmpy_deferred_poll();
     /* The copy's memory becomes NumPy's: one copy in all, wherever the elements are. */
-    usmpy_array *copy = host_copy(state, array, 'K');
-    if (copy != NULL && usm_event_current() != NULL && wait_for_copy(state, copy, VALUES) < 0) {
+    usmpy_array *copy = host_copy(array, 'K');
+    if (copy != NULL && usm_event_current() != NULL && wait_for_copy(copy, VALUES) < 0) {
         Py_CLEAR(copy);
     }
     return copy == NULL ? NULL : usmpy_call("usmpy._numpy", "adopt", "(N)", copy);

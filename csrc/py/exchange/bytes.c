@@ -20,7 +20,7 @@ static usmpy_array *block_of(usmpy_array *base, char *data, int64_t nbytes)
 static PyObject *to_bytes(usmpy_state *state, PyObject *const *arguments)
 {
     usmpy_array *array = usmpy_check_array(state, arguments[0], "_to_bytes");
-    usmpy_array *block = array == NULL ? NULL : usmpy_array_readable_block(state, array), *bytes = NULL;
+    usmpy_array *block = array == NULL ? NULL : usmpy_array_readable_block(array), *bytes = NULL;
     if (block != NULL) {
         bytes = block_of(block, block->data, usm_dtype_nbytes(block->dtype, block->size));
         Py_DECREF(block);

@@ -2,7 +2,6 @@
 #include "creation.h"
 #include "docstrings.h"
 #include "py/args.h"
-#include "py/errors.h"
 #include "py/exchange/dlpack.h"
 #include "py/exchange/stream.h"
 #include "py/objects/placement.h"

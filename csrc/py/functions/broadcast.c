@@ -3,7 +3,6 @@
 #include "manipulation.h"
 #include "py/args.h"
 #include "py/arrays/operands.h"
-#include "py/errors.h"
 
 /* Broadcasts the shape of the arguments before i with that of argument i. 0, or -1 with ValueError. */
 static int join_shape(const char *function, Py_ssize_t i, int other_ndim, const int64_t *other, int *ndim,
@@ -72,12 +71,7 @@ static PyObject *broadcast_arrays(PyObject *module, PyObject *const *args, Py_ss
     }
     PyObject *result = status < 0 ? NULL : PyTuple_New(joined.n);
     for (Py_ssize_t i = 0; result != NULL && i < joined.n; i++) {
-        usmpy_array *view = usmpy_broadcast_view(joined.arrays[i], ndim, shape);
-        if (view == NULL) {
-            Py_CLEAR(result);
-            break;
-        }
-        PyTuple_SET_ITEM(result, i, (PyObject *)view);
+        usmpy_set_item(&result, i, (PyObject *)usmpy_broadcast_view(joined.arrays[i], ndim, shape));
     }
     Py_DECREF(joined.items);
     return result;
@@ -143,12 +137,7 @@ static PyObject *make_grids(usmpy_state *state, const usmpy_joined *joined, bool
     PyObject *grids = PyTuple_New(joined->n);
     for (Py_ssize_t i = 0; grids != NULL && i < joined->n; i++) {
         int axis = (int)(swapped && i < 2 ? 1 - i : i);
-        PyObject *grid = grid_of(state, joined, joined->arrays[i], axis, shape);
-        if (grid == NULL) {
-            Py_CLEAR(grids);
-            break;
-        }
-        PyTuple_SET_ITEM(grids, i, grid);
+        usmpy_set_item(&grids, i, grid_of(state, joined, joined->arrays[i], axis, shape));
     }
     return grids;
 }

@@ -4,8 +4,6 @@
 #include "docstrings.h"
 #include "py/args.h"
 
-#include <string.h>
-
 /* Below this, setting bytes costs less than a submission. */
 #define SMALL_BYTES 4096
 

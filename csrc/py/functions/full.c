@@ -3,9 +3,7 @@
 
 #include "docstrings.h"
 #include "py/args.h"
-#include "py/errors.h"
 #include "py/exchange/dlpack.h"
-#include "py/objects/placement.h"
 
 /* fill_value: an array that is broadcast, or a number. The other one is NULL. */
 typedef struct value {
@@ -34,12 +32,10 @@ static int read_nested(usmpy_state *state, value *value, usm_dtype dtype)
 static int parse_value(usmpy_state *state, PyObject *argument, value *value)
 {
     *value = (struct value){.argument = argument, .dtype = USM_NO_DTYPE};
-    if (PyLong_CheckExact(argument) || PyFloat_CheckExact(argument) || PyBool_Check(argument) ||
-        PyComplex_CheckExact(argument)) {
-        value->number = Py_NewRef(argument);
-        return 0;
+    if (!PyLong_CheckExact(argument) && !PyFloat_CheckExact(argument) && !PyBool_Check(argument) &&
+        !PyComplex_CheckExact(argument)) {
+        value->source = (usmpy_array *)usmpy_import_any(state, argument);
     }
-    value->source = (usmpy_array *)usmpy_import_any(state, argument);
     if (value->source == NULL && PyErr_Occurred()) {
         usmpy_name_argument("fill_value");
         return -1;

@@ -4,8 +4,6 @@
 #include "py/arrays/array.h"
 #include "py/objects/placement.h"
 
-#include <string.h>
-
 /* A dtype, or that of an array; 0, or -1 with TypeError. */
 static int parse_dtype(usmpy_state *state, PyObject *object, usm_dtype *dtype)
 {

@@ -2,7 +2,6 @@
 #include "manipulation.h"
 #include "docstrings.h"
 #include "py/args.h"
-#include "py/errors.h"
 
 usmpy_array *usmpy_check_argument(usmpy_state *state, PyObject *x, const char *function)
 {
@@ -81,8 +80,8 @@ static usmpy_array *in_shape(usmpy_array *array, int ndim, const int64_t *shape,
         return usmpy_array_view(array, array->data, ndim, shape, strides);
     }
     if (copy == 0) {
-        PyErr_SetString(PyExc_ValueError, "copy=False, but these strides cannot be reshaped without a copy");
-        return NULL;
+        return (usmpy_array *)PyErr_Format(PyExc_ValueError,
+                                           "copy=False, but these strides cannot be reshaped without a copy");
     }
     usmpy_array *compact =
         usmpy_array_duplicate(array, array->queue, array->alloc->kind, array->dtype, order);

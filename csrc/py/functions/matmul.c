@@ -3,11 +3,8 @@
 #include "operation.h"
 #include "py/args.h"
 #include "py/arrays/operands.h"
-#include "py/errors.h"
 
 #include "core/ops/matmul.h"
-
-#include <string.h>
 
 /* Two arrays whose axes were put into the order of usm_contraction. */
 typedef struct product {

@@ -5,13 +5,9 @@
 #include "py/args.h"
 #include "py/arrays/hints.h"
 #include "py/arrays/operands.h"
-#include "py/deferred.h"
-#include "py/errors.h"
 #include "py/objects/placement.h"
 
 #include "core/ops/operation.h"
-
-#include <string.h>
 
 /* TypeError with the kinds of numbers that the operation takes. */
 static void refuse_type(int operation, const usmpy_operands *operands)
@@ -292,9 +288,8 @@ USMPY_OPERATORS_2(OPERATOR_2)
 static PyObject *power(PyObject *a, PyObject *b, PyObject *modulus, bool in_place)
 {
     if (modulus != Py_None) {
-        PyErr_SetString(PyExc_TypeError,
-                        "pow(): a modulus is not supported for USMArrays; use pow(x, y) % modulus");
-        return NULL;
+        return PyErr_Format(PyExc_TypeError,
+                            "pow(): a modulus is not supported for USMArrays; use pow(x, y) %% modulus");
     }
     return binary_operator(USM_OP_pow, a, b, in_place);
 }

@@ -101,8 +101,7 @@ static PyObject *unstack(usmpy_array *x, PyObject *const *arguments)
 {
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
     if (x->ndim == 0) {
-        PyErr_SetString(PyExc_ValueError, "unstack(): x has 0 dimensions; at least 1 is needed");
-        return NULL;
+        return PyErr_Format(PyExc_ValueError, "unstack(): x has 0 dimensions; at least 1 is needed");
     }
     int axis = arguments[1] == NULL ? 0 : usmpy_parse_axis(arguments[1], x->ndim, "axis");
     if (axis < 0) {
@@ -116,11 +115,7 @@ static PyObject *unstack(usmpy_array *x, PyObject *const *arguments)
     PyObject *parts = PyTuple_New((Py_ssize_t)length);
     for (int64_t i = 0; parts != NULL && i < length; i++) {
         usmpy_array *part = usmpy_array_view(x, usmpy_address(x, axis, i), x->ndim - 1, shape, strides);
-        if (part == NULL) {
-            Py_CLEAR(parts);
-            break;
-        }
-        PyTuple_SET_ITEM(parts, (Py_ssize_t)i, (PyObject *)part);
+        usmpy_set_item(&parts, (Py_ssize_t)i, (PyObject *)part);
     }
     return parts;
 }
@@ -217,9 +212,9 @@ static PyObject *roll_flat(usmpy_array *x, PyObject *shift)
 {
     rolled rolled = {.n = 0};
     if (PyTuple_Check(shift) || PyList_Check(shift)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "roll(): shift is a tuple and axis is None; give an int, or an axis for each shift");
-        return NULL;
+        return PyErr_Format(
+            PyExc_TypeError,
+            "roll(): shift is a tuple and axis is None; give an int, or an axis for each shift");
     }
     if (add_shift(&rolled, shift, 0, x->size) < 0) {
         return NULL;

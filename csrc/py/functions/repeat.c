@@ -4,7 +4,6 @@
 #include "manipulation.h"
 #include "py/args.h"
 #include "py/arrays/hints.h"
-#include "py/errors.h"
 #include "py/objects/placement.h"
 
 #include "core/ops/indices.h"
@@ -56,7 +55,7 @@ static int64_t *read_begins(usmpy_array *counts, int64_t n)
         Py_SETREF(plain, usmpy_array_duplicate(counts, counts->queue, counts->alloc->kind, USM_INT64, 'C'));
     }
     if (plain != NULL) {
-        Py_SETREF(plain, usmpy_array_readable(plain->state, plain));
+        Py_SETREF(plain, usmpy_array_readable(plain));
     }
     if (plain != NULL) {
         begins = PyMem_Malloc((size_t)(n + 1) * sizeof *begins);

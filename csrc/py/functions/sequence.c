@@ -31,16 +31,13 @@ static PyObject *to_number(usmpy_state *state, PyObject *argument, const char *p
     if (found > 0) {
         return number;
     }
-    if (found < 0) {
-        if (!PyErr_ExceptionMatches(PyExc_BufferError)) {
-            usmpy_name_argument(parameter);
-            return NULL;
-        }
-        PyErr_Clear(); /* numbers of a type that is not exchanged, such as numpy.longdouble, convert below */
-    }
-    if (usmpy_has_protocol(argument)) { /* it is an array */
-        PyErr_Format(PyExc_TypeError, "%s is %s %.80s; a number is allowed", parameter, USMPY_A(argument));
+    if (found < 0 && !PyErr_ExceptionMatches(PyExc_BufferError)) {
+        usmpy_name_argument(parameter);
         return NULL;
+    }
+    PyErr_Clear(); /* numbers of a type that is not exchanged, such as numpy.longdouble, convert below */
+    if (usmpy_has_protocol(argument)) { /* it is an array */
+        return usmpy_wrong_type(parameter, argument, "a number is allowed");
     }
     number = PyIndex_Check(argument) ? usmpy_index_of(argument, parameter, -1, "a number is allowed")
              : PyNumber_Check(argument) && !PySequence_Check(argument) ? PyNumber_Float(argument)
@@ -104,10 +101,8 @@ static int set_integers(usmpy_state *state, PyObject *const *numbers, usm_dtype 
         last = steps == NULL ? NULL : PyNumber_Add(start, steps);
     }
     int status = last == NULL ? -1 : 0;
-    if (status == 0 && sequence->count > 0 &&
-        (usmpy_scalar_to_element(state, start, dtype, element) < 0 ||
-         usmpy_scalar_to_element(state, last, dtype, element) < 0)) {
-        status = -1;
+    for (int i = 0; status == 0 && sequence->count > 0 && i < 2; i++) {
+        status = usmpy_scalar_to_element(state, i == 0 ? start : last, dtype, element);
     }
     Py_XDECREF(steps);
     Py_XDECREF(last);
@@ -125,10 +120,7 @@ static int set_sequence(usmpy_state *state, PyObject *const *numbers, bool integ
     bool integer_type = usm_dtype_table[sequence->dtype].kind <= USM_DTYPE_KIND_UINT;
     int zero = PyObject_Not(numbers[2]);
     if (zero != 0) {
-        if (zero > 0) {
-            PyErr_SetString(PyExc_ValueError, "step is 0; any other number is allowed");
-        }
-        return -1;
+        return zero < 0 ? -1 : usmpy_refuse(PyExc_ValueError, "step is 0; any other number is allowed");
     }
     if (integral && integer_type) {
         sequence->count = count_integers(numbers);

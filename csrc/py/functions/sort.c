@@ -2,8 +2,6 @@
 #include "docstrings.h"
 #include "py/args.h"
 #include "py/arrays/operands.h"
-#include "py/objects/dtype.h"
-#include "py/objects/placement.h"
 
 #include "core/ops/sort.h"
 
@@ -29,13 +27,10 @@ static PyObject *sorted(usmpy_state *state, const char *function, PyObject *cons
         check_order(x, function, "x") < 0) {
         return NULL;
     }
-    int axis = arguments[1] == NULL && x->ndim > 0 ? x->ndim - 1 : 0;
-    if (arguments[1] != NULL) {
-        axis = usmpy_parse_axis(arguments[1], x->ndim, "axis");
-    } else if (x->ndim == 0) {
-        PyErr_Format(PyExc_ValueError, "%s(): x has 0 dimensions; at least 1 is needed", function);
-        axis = -1;
+    if (arguments[1] == NULL && x->ndim == 0) {
+        return PyErr_Format(PyExc_ValueError, "%s(): x has 0 dimensions; at least 1 is needed", function);
     }
+    int axis = arguments[1] == NULL ? x->ndim - 1 : usmpy_parse_axis(arguments[1], x->ndim, "axis");
     usmpy_array *result =
         axis < 0 ? NULL
                  : usmpy_array_beside(x, indices ? USM_INT64 : (usm_dtype)x->dtype, x->ndim, usmpy_shape(x));

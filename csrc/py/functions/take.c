@@ -5,7 +5,6 @@
 #include "py/args.h"
 #include "py/arrays/operands.h"
 #include "py/arrays/selection.h"
-#include "py/errors.h"
 #include "py/objects/placement.h"
 #include "py/wait.h"
 
