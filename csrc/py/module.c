@@ -120,6 +120,7 @@ static int add_types(PyObject *module, usmpy_state *state)
         bool is_immutable;
     } types[] = {
         {&usmpy_immutable_spec, &state->immutable_type, false},
+        {&usmpy_array_spec, &state->array_type, false},
         {&usmpy_borrow_spec, &state->borrow_type, false},
         {&usmpy_bound_spec, &state->bound_type, true},
         {&usmpy_context_spec, &state->context_type, true},
@@ -127,6 +128,7 @@ static int add_types(PyObject *module, usmpy_state *state)
         {&usmpy_dispatch_spec, &state->dispatch_type, false},
         {&usmpy_dtype_spec, &state->dtype_type, false},
         {&usmpy_event_spec, &state->event_type, true},
+        {&usmpy_flags_spec, &state->flags_type, false},
         {&usmpy_kernel_spec, &state->kernel_type, true},
         {&usmpy_lend_spec, &state->lend_type, false},
         {&usmpy_local_spec, &state->local_type, true},
@@ -226,9 +228,9 @@ static int exec(PyObject *module)
         return -1;
     }
     if (intern_names(state) < 0 || import_classes(state) < 0 || add_types(module, state) < 0 ||
-        usmpy_dtype_add_objects(module, state) < 0 || usmpy_flags_add_type(module, state) < 0 ||
-        usmpy_array_add_type(module, state) < 0 || usmpy_inspection_add_types(module, state) < 0 ||
-        add_functions(module) < 0 || usmpy_add_c_api(module) < 0 || usmpy_deferred_start(module) < 0) {
+        usmpy_dtype_add_objects(module, state) < 0 || usmpy_array_add_exchange_api(state) < 0 ||
+        usmpy_inspection_add_types(module, state) < 0 || add_functions(module) < 0 ||
+        usmpy_add_c_api(module) < 0 || usmpy_deferred_start(module) < 0) {
         return -1;
     }
     set_newest(state->interpreter, state);

@@ -144,15 +144,13 @@ static inline void usmpy_free_object(PyObject *self)
     };
 
 /* The types of the module, in state-><name>_type. */
-extern PyType_Spec usmpy_immutable_spec, usmpy_borrow_spec, usmpy_bound_spec, usmpy_context_spec,
-    usmpy_device_spec, usmpy_dispatch_spec, usmpy_dtype_spec, usmpy_event_spec, usmpy_kernel_spec,
-    usmpy_lend_spec, usmpy_local_spec, usmpy_nd_range_spec, usmpy_notifier_spec, usmpy_program_spec,
-    usmpy_queue_spec, usmpy_range_spec, usmpy_trace_spec;
-/* Types that need more: each adds its type to the module and the state; 0 or -1 with an exception. */
-int usmpy_array_add_type(PyObject *module, usmpy_state *state);
-int usmpy_flags_add_type(PyObject *module, usmpy_state *state);
+extern PyType_Spec usmpy_immutable_spec, usmpy_array_spec, usmpy_borrow_spec, usmpy_bound_spec,
+    usmpy_context_spec, usmpy_device_spec, usmpy_dispatch_spec, usmpy_dtype_spec, usmpy_event_spec,
+    usmpy_flags_spec, usmpy_kernel_spec, usmpy_lend_spec, usmpy_local_spec, usmpy_nd_range_spec,
+    usmpy_notifier_spec, usmpy_program_spec, usmpy_queue_spec, usmpy_range_spec, usmpy_trace_spec;
+/* What types need beside these: 0 or -1 with an exception. */
+int usmpy_array_add_exchange_api(usmpy_state *state); /* puts __dlpack_c_exchange_api__ on USMArray */
 int usmpy_inspection_add_types(PyObject *module, usmpy_state *state);
-/* Adds the DType objects. */
 int usmpy_dtype_add_objects(PyObject *module, usmpy_state *state);
 
 /* The functions of the module: one table for each file, added by module.c. */

@@ -210,8 +210,6 @@ PyObject *usmpy_array_arrow_device(PyObject *self, PyObject *const *args, Py_ssi
 PyObject *usmpy_array_cuda_interface(PyObject *self, void *unused);
 PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused);
 PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-/* Puts __dlpack_c_exchange_api__ on the type. */
-int usmpy_array_add_exchange_api(usmpy_state *state);
 
 extern PyMethodDef usmpy_array_methods[];
 /* Getter and method of shared memory. */

@@ -166,14 +166,4 @@ static PyType_Slot flags_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec flags_spec = {
-    .name = "usmpy.Flags",
-    .basicsize = sizeof(usmpy_flags),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = flags_slots,
-};
-
-int usmpy_flags_add_type(PyObject *module, usmpy_state *state)
-{
-    return usmpy_add_type(module, &flags_spec, NULL, &state->flags_type);
-}
+USMPY_SPEC(flags, "usmpy.Flags", usmpy_flags, Py_TPFLAGS_DISALLOW_INSTANTIATION)

@@ -80,21 +80,19 @@ static void write_path(const position *position, char *path, size_t room)
 /* Lets the pending exception about an object speak of the item of obj that it is. */
 static void name_item(const position *position)
 {
-    PyObject *type, *error, *traceback;
     char path[200];
     if (position->depth == 0 ||
         !(PyErr_ExceptionMatches(PyExc_BufferError) || PyErr_ExceptionMatches(PyExc_TypeError))) {
         return;
     }
     write_path(position, path, sizeof path);
-    PyErr_Fetch(&type, &error, &traceback);
-    PyErr_NormalizeException(&type, &error, &traceback);
+    PyObject *error = usmpy_take_exception();
     PyObject *done = usmpy_call("usmpy._objects", "name_item", "(Os)", error, path);
     if (done == NULL) {
         PyErr_Clear();
     }
     Py_XDECREF(done);
-    PyErr_Restore(type, error, traceback);
+    usmpy_restore_exception(error);
 }
 
 /* Records the length that all items at this depth must have. 0, or -1 with ValueError. */

@@ -169,19 +169,6 @@ static void promote_numbers(PyObject *const *numbers, const usm_dtype *dtypes, u
     }
 }
 
-/* Says in the exception of a number that does not fit which argument it is. */
-static void name_argument(const usmpy_operands *operands, int i)
-{
-    PyObject *type, *value, *traceback;
-    if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
-        PyErr_Fetch(&type, &value, &traceback);
-        PyErr_Format(type, "%s(): %s: %S", operands->function, names_of(operands->n)[i], value);
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
-    }
-}
-
 /* Numbers as arrays of the common type, and arrays, but for the first n_free. */
 static int convert(usmpy_state *state, PyObject *const *numbers, int n_free, usmpy_operands *out)
 {
@@ -194,7 +181,9 @@ static int convert(usmpy_state *state, PyObject *const *numbers, int n_free, usm
             Py_SETREF(out->arrays[i], (usmpy_array *)cast);
         }
         if (out->arrays[i] == NULL) {
-            name_argument(out, i);
+            if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+                usmpy_prefix_message(PyExc_OverflowError, "%s(): %s", out->function, names_of(out->n)[i]);
+            }
             return -1;
         }
     }

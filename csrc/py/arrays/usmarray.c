@@ -45,10 +45,9 @@ static void release_alloc(usm_alloc *alloc)
         usm_alloc_release(alloc);
         return;
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *pending = usmpy_take_exception();
     usm_alloc_release(alloc);
-    PyErr_Restore(type, value, traceback);
+    usmpy_restore_exception(pending);
 }
 
 static void array_dealloc(PyObject *self)
@@ -233,20 +232,15 @@ int usmpy_check_unpacked(usmpy_array *array, const char *what)
     return 0;
 }
 
-static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+/* arguments: shape, dtype, usm_type, device, queue, order. */
+static PyObject *array_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), PyObject *const *arguments)
 {
-    static const usmpy_signature signature = USMPY_SIGNATURE_USMArray;
-    usmpy_state *state = usmpy_state_of_type(type);
-    PyObject *out[6]; /* shape, dtype, usm_type, device, queue, order */
     int64_t shape[USM_MAX_NDIM];
     usmpy_target target;
-    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
-        return NULL;
-    }
-    int ndim = usmpy_parse_shape(out[0], shape, "shape");
-    int order = ndim < 0 ? -1 : usmpy_parse_order(out[5], "CF", 'C');
-    if (order < 0 ||
-        usmpy_parse_target(state, (PyObject *[]){out[1], out[3], out[4], out[2]}, NULL, &target) < 0) {
+    int ndim = usmpy_parse_shape(arguments[0], shape, "shape");
+    int order = ndim < 0 ? -1 : usmpy_parse_order(arguments[5], "CF", 'C');
+    PyObject *const options[] = {arguments[1], arguments[3], arguments[4], arguments[2]};
+    if (order < 0 || usmpy_parse_target(state, options, NULL, &target) < 0) {
         return NULL;
     }
     usmpy_array *array = usmpy_array_empty(state, target.queue, target.kind, usmpy_target_float(&target),
@@ -254,6 +248,7 @@ static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Py_DECREF(target.queue);
     return (PyObject *)array;
 }
+USMPY_NEW(USMArray, array_new)
 
 static PyObject *array_repr(PyObject *self)
 {
@@ -272,7 +267,7 @@ static PyMemberDef array_members[] = {
 
 static PyType_Slot array_slots[] = {
     {Py_tp_doc, USMPY_DOC_USMArray},
-    {Py_tp_new, array_new},
+    {Py_tp_new, enter_USMArray},
     {Py_tp_dealloc, array_dealloc},
     {Py_tp_repr, array_repr},
     {Py_tp_str, array_str},
@@ -327,18 +322,10 @@ static PyType_Slot array_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec array_spec = {
+PyType_Spec usmpy_array_spec = {
     .name = "usmpy.USMArray",
     .basicsize = offsetof(usmpy_array, dims),
     .itemsize = sizeof(int64_t),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = array_slots,
 };
-
-int usmpy_array_add_type(PyObject *module, usmpy_state *state)
-{
-    if (usmpy_add_type(module, &array_spec, NULL, &state->array_type) < 0) {
-        return -1;
-    }
-    return usmpy_array_add_exchange_api(state);
-}

@@ -85,11 +85,11 @@ static PyObject *call_with_tuple(PyObject *self, usmpy_name function, PyObject *
     EACH(prod, call)               \
     EACH(max, call)                \
     EACH(min, call)
-#define FUNCTION(name, how)                                                                \
-    static PyObject *enter_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
-                                  PyObject *kwnames)                                       \
-    {                                                                                      \
-        return how(self, USMPY_##name, args, nargs, kwnames);                              \
+#define FUNCTION(name, how)                                                                         \
+    static PyObject *enter_USMArray_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
+                                           PyObject *kwnames)                                       \
+    {                                                                                               \
+        return how(self, USMPY_##name, args, nargs, kwnames);                                       \
     }
 FUNCTIONS(FUNCTION)
 
@@ -100,11 +100,11 @@ FUNCTIONS(FUNCTION)
     EACH("usmpy._statistics", var)  \
     EACH("usmpy._statistics", std)  \
     EACH("usmpy._statistics", clip)
-#define PYTHON_FUNCTION(module, name)                                                      \
-    static PyObject *enter_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
-                                  PyObject *kwnames)                                       \
-    {                                                                                      \
-        return call_with_self(self, usmpy_import(module, #name), args, nargs, kwnames);    \
+#define PYTHON_FUNCTION(module, name)                                                               \
+    static PyObject *enter_USMArray_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
+                                           PyObject *kwnames)                                       \
+    {                                                                                               \
+        return call_with_self(self, usmpy_import(module, #name), args, nargs, kwnames);             \
     }
 PYTHON_FUNCTIONS(PYTHON_FUNCTION)
 PYTHON_FUNCTION("usmpy._numpy_functions", array_function)
@@ -154,19 +154,8 @@ static PyObject *flatten(usmpy_array *array, PyObject *const *arguments)
     EACH(wait, usmpy_array_wait)           \
     EACH(ravel, ravel)                     \
     EACH(flatten, flatten)
-#define METHOD(name, method)                                                               \
-    static PyObject *enter_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
-                                  PyObject *kwnames)                                       \
-    {                                                                                      \
-        static const usmpy_signature signature = USMPY_SIGNATURE_USMArray_##name;          \
-        usmpy_array *array = (usmpy_array *)self;                                          \
-        PyObject *arguments[USMPY_MAX_PARAMETERS];                                         \
-        usmpy_deferred_poll();                                                             \
-        return usmpy_parse(array->state, &signature, args, nargs, kwnames, arguments) < 0  \
-                   ? NULL                                                                  \
-                   : method(array, arguments);                                             \
-    }
-
+#define METHOD(name, method) \
+    USMPY_ENTER(USMArray_##name, ((usmpy_array *)self)->state, method((usmpy_array *)self, arguments))
 METHODS(METHOD)
 
 /* x[...] = value. */
@@ -217,7 +206,7 @@ static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 
-#define ROW(name, how) USMPY_METHOD(#name, enter_##name, USMPY_DOC_USMArray_##name),
+#define ROW(name, how) USMPY_MEMBER_ROW(USMArray, name),
 #define PYTHON_ROW(module, name) ROW(name, module)
 PyMethodDef usmpy_array_methods[] = {
     USMPY_CLASS_METHOD("from_pointer", usmpy_array_from_pointer, USMPY_DOC_USMArray_from_pointer),
@@ -232,8 +221,8 @@ PyMethodDef usmpy_array_methods[] = {
                  USMPY_DOC_USMArray___arrow_c_device_array__),
     {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS, USMPY_DOC_USMArray___dlpack_device__},
     {"__format__", usmpy_array_format, METH_O, USMPY_DOC_USMArray___format__},
-    USMPY_METHOD("__array_function__", enter_array_function, USMPY_DOC_USMArray___array_function__),
-    USMPY_METHOD("__array_ufunc__", enter_array_ufunc, USMPY_DOC_USMArray___array_ufunc__),
+    USMPY_METHOD("__array_function__", enter_USMArray_array_function, USMPY_DOC_USMArray___array_function__),
+    USMPY_METHOD("__array_ufunc__", enter_USMArray_array_ufunc, USMPY_DOC_USMArray___array_ufunc__),
     {"__complex__", usmpy_array_complex, METH_NOARGS, USMPY_DOC_USMArray___complex__},
     {"__array_namespace__", KEYWORDS(array_namespace), USMPY_DOC_USMArray___array_namespace__},
     {"__array__", KEYWORDS(array_array), USMPY_DOC_USMArray___array__},

@@ -105,23 +105,18 @@ static PyObject *from_array(usmpy_state *state, usmpy_array *array, PyObject *ob
 /* With the exception of the object that copy=False has met: what is to be left out, if that helps. NULL. */
 static PyObject *refuse_sharing(usmpy_state *state, PyObject *object)
 {
-    PyObject *type, *value, *traceback;
     if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError)) {
         return NULL;
     }
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject *array = usmpy_import_any(state, object);
+    PyObject *cause = usmpy_take_exception(), *array = usmpy_import_any(state, object);
     if (array != NULL) {
         Py_DECREF(array);
         PyErr_SetString(
             PyExc_ValueError,
             "copy=False, but the elements of obj can only be copied; leave copy out to get a copy");
-        usmpy_set_cause(Py_NewRef(value));
+        usmpy_set_cause(Py_NewRef(cause));
     }
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
+    Py_DECREF(cause);
     return NULL;
 }
 

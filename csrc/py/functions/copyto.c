@@ -40,19 +40,17 @@ static PyObject *source_of(usmpy_state *state, PyObject *src, usmpy_array *dst)
     if (follows) {
         return usmpy_array_from_python(state, src, dst->dtype, dst->queue, USM_DEVICE);
     }
-    PyObject *source = usmpy_operand(state, src, dst->queue), *number = NULL, *type, *error, *traceback;
+    PyObject *source = usmpy_operand(state, src, dst->queue), *number;
     if (source != NULL || !PyErr_ExceptionMatches(PyExc_BufferError)) {
         return source;
     }
-    PyErr_Fetch(&type, &error, &traceback);
+    PyObject *error = usmpy_take_exception();
     if (usmpy_host_scalar(state, src, &number) > 0) { /* of long double, which no array has */
         source = usmpy_array_from_python(state, number, USM_NO_DTYPE, dst->queue, USM_DEVICE);
         Py_DECREF(number);
-        Py_CLEAR(type);
-        Py_CLEAR(error);
-        Py_CLEAR(traceback);
+        Py_DECREF(error);
     } else {
-        PyErr_Restore(type, error, traceback);
+        usmpy_restore_exception(error);
     }
     return source;
 }

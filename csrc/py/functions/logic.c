@@ -98,15 +98,12 @@ PyObject *usmpy_array_richcompare(PyObject *self, PyObject *other, int op)
         return result;
     }
     if (found < 0 && PyErr_ExceptionMatches(PyExc_BufferError)) {
-        PyObject *type, *error, *traceback;
-        PyErr_Fetch(&type, &error, &traceback);
+        PyObject *error = usmpy_take_exception();
         if (usmpy_has_protocol(other)) {
-            PyErr_Restore(type, error, traceback);
+            usmpy_restore_exception(error);
             return NULL;
         }
-        Py_XDECREF(type);
-        Py_XDECREF(error);
-        Py_XDECREF(traceback);
+        Py_DECREF(error);
         Py_RETURN_NOTIMPLEMENTED; /* pointers and structures of ctypes are no numbers */
     }
     if (found == 0 && !PyBytes_Check(other) && usmpy_has_elements(other)) {
