@@ -175,22 +175,24 @@ static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
  *
  * USMPY_MEMBER(Class_name, function) and USMPY_CLASS_MEMBER do so for a method and a method of the class,
  * which are function(state, self, arguments) with the class as the latter's self; USMPY_MEMBER_ROW(Class,
- * name) is the method's row. USMPY_NEW(Class, function) defines the tp_new enter_Class.
+ * name) is the method's row. USMPY_NEW(Class, function) defines the tp_new enter_Class. Methods do not
+ * release what was deferred before they run: a wait would then report the failure that it is about to raise.
  */
-#define USMPY_ENTER(name, state_of_self, call)                                                    \
+#define USMPY_ENTER(name, begin, find_state, call)                                                \
     static PyObject *enter_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs,        \
                                   PyObject *kwnames)                                              \
     {                                                                                             \
         static const usmpy_signature signature = USMPY_SIGNATURE_##name;                          \
-        usmpy_state *state = state_of_self;                                                       \
+        usmpy_state *state = find_state;                                                          \
         PyObject *arguments[USMPY_MAX_PARAMETERS];                                                \
-        usmpy_deferred_poll();                                                                    \
+        begin;                                                                                    \
         return usmpy_parse(state, &signature, args, nargs, kwnames, arguments) < 0 ? NULL : call; \
     }
-#define USMPY_ENTRY(name, call) USMPY_ENTER(name, usmpy_state_of_module(self), call)
-#define USMPY_MEMBER(name, function) USMPY_ENTER(name, usmpy_state_of(self), function(state, self, arguments))
+#define USMPY_ENTRY(name, call) USMPY_ENTER(name, usmpy_deferred_poll(), usmpy_state_of_module(self), call)
+#define USMPY_MEMBER(name, function) \
+    USMPY_ENTER(name, (void)0, usmpy_state_of(self), function(state, self, arguments))
 #define USMPY_CLASS_MEMBER(name, function) \
-    USMPY_ENTER(name, usmpy_state_of_type((PyTypeObject *)self), function(state, self, arguments))
+    USMPY_ENTER(name, (void)0, usmpy_state_of_type((PyTypeObject *)self), function(state, self, arguments))
 #define USMPY_NEW(name, function)                                                       \
     static PyObject *enter_##name(PyTypeObject *type, PyObject *args, PyObject *kwargs) \
     {                                                                                   \

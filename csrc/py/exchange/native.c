@@ -109,6 +109,7 @@ static int parse(usmpy_state *state, usm_native what, PyObject *const *out, requ
 {
     bool has_owner = what != USM_NATIVE_DEVICE;
     usm_device *device;
+    usmpy_deferred_poll();
     *request = (struct request){.what = what, .backend = parse_backend(state, out[0])};
     if (request->backend == NULL ||
         (has_owner && usmpy_given(out[2]) && usmpy_keep_object(&request->keeps, out[2]) < 0)) {

@@ -275,6 +275,7 @@ PyObject *usmpy_queue_from_stream(usmpy_state *state, PyObject *Py_UNUSED(type),
 {
     PyObject *object = arguments[0];
     usmpy_stream stream;
+    usmpy_deferred_poll();
     int found = usmpy_stream_parse(state, object, &stream);
     if (found <= 0) {
         return found < 0 ? NULL

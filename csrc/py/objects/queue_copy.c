@@ -207,6 +207,7 @@ PyObject *usmpy_queue_memcpy(usmpy_state *state, PyObject *self, PyObject *const
 {
     usm_keep *keeps = NULL;
     end dst, src;
+    usmpy_deferred_poll();
     Py_ssize_t nbytes = -1;
     if (open_end(state, out[0], true, "dst", &dst, &keeps) == 0 &&
         open_end(state, out[1], false, "src", &src, &keeps) == 0 && check_same_elements(&dst, &src) == 0) {
@@ -273,6 +274,7 @@ PyObject *usmpy_queue_fill(usmpy_state *state, PyObject *self, PyObject *const *
 {
     usm_keep *keeps = NULL;
     end dst;
+    usmpy_deferred_poll();
     if (open_end(state, out[0], true, "dst", &dst, &keeps) < 0) {
         return NULL;
     }
