@@ -32,9 +32,8 @@ static int put_keyword(usmpy_state *state, const usmpy_signature *signature, PyO
         return -1;
     }
     if (out[i] != NULL) {
-        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%.60U'", signature->function,
-                     keyword);
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "%s() got multiple values for argument '%.60U'",
+                            signature->function, keyword);
     }
     out[i] = value;
     return 0;
@@ -44,10 +43,9 @@ static int put_positional(const usmpy_signature *signature, PyObject *const *arg
                           PyObject **out)
 {
     if (USM_UNLIKELY(nargs > signature->n_positional)) {
-        PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional argument%s (%zd given)",
-                     signature->function, signature->n_positional, usmpy_plural(signature->n_positional),
-                     nargs);
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "%s() takes at most %d positional argument%s (%zd given)",
+                            signature->function, signature->n_positional,
+                            usmpy_plural(signature->n_positional), nargs);
     }
     for (Py_ssize_t i = 0; i < signature->n; i++) {
         out[i] = i < nargs ? args[i] : NULL;
@@ -60,9 +58,8 @@ static int check_required(usmpy_state *state, const usmpy_signature *signature, 
     for (int i = 0; i < signature->n; i++) {
         bool required = i < (signature->n_required & 15) || (i != 0 && i == signature->n_required >> 4);
         if (required && out[i] == NULL) {
-            PyErr_Format(PyExc_TypeError, "%s() missing required argument '%U'", signature->function,
-                         name_of(state, signature, i));
-            return -1;
+            return usmpy_refuse(PyExc_TypeError, "%s() missing required argument '%U'", signature->function,
+                                name_of(state, signature, i));
         }
     }
     return 0;
@@ -279,8 +276,8 @@ int usmpy_check_items(PyObject *items, PyTypeObject *type, const char *parameter
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
         PyObject *item = PyTuple_GET_ITEM(items, i);
         if (!Py_IS_TYPE(item, type)) {
-            PyErr_Format(PyExc_TypeError, "%s[%zd] is %s %.80s; %s", parameter, i, USMPY_A(item), allowed);
-            return -1;
+            return usmpy_refuse(PyExc_TypeError, "%s[%zd] is %s %.80s; %s", parameter, i, USMPY_A(item),
+                                allowed);
         }
     }
     return 0;

@@ -124,9 +124,8 @@ int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)
         return -1;
     }
     if (!(seconds >= 0)) { /* also NaN */
-        usmpy_error_format(PyExc_ValueError, "timeout is %.100R; it must be 0 or more seconds, or None",
-                           timeout);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "timeout is %.100R; it must be 0 or more seconds, or None",
+                            timeout);
     }
     *deadline_ns = seconds > 9e9 ? INT64_MAX : usm_clock_ns() + (int64_t)(seconds * 1e9);
     return 0;

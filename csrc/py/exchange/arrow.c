@@ -63,18 +63,17 @@ static int check_request(PyObject *const *args, Py_ssize_t nargs, PyObject *kwna
     Py_ssize_t named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
     PyObject *requested = nargs > 0 ? args[0] : Py_None;
     if (nargs > 1) {
-        PyErr_Format(PyExc_TypeError, "%s() takes 1 positional argument, requested_schema; %zd were given",
-                     function, nargs);
-        return -1;
+        return usmpy_refuse(PyExc_TypeError,
+                            "%s() takes 1 positional argument, requested_schema; %zd were given", function,
+                            nargs);
     }
     for (Py_ssize_t i = 0; i < named; i++) {
         PyObject *name = PyTuple_GET_ITEM(kwnames, i), *value = args[nargs + i];
         if (PyUnicode_CompareWithASCIIString(name, "requested_schema") == 0) {
             requested = value;
         } else if (value != Py_None) {
-            usmpy_error_format(PyExc_NotImplementedError, "%s() got %U=%.100R; only None is supported",
-                               function, name, value);
-            return -1;
+            return usmpy_refuse(PyExc_NotImplementedError, "%s() got %U=%.100R; only None is supported",
+                                function, name, value);
         }
     }
     if (requested != Py_None && !PyCapsule_IsValid(requested, SCHEMA)) {
@@ -124,16 +123,14 @@ static int export_array(usmpy_array *array, bool on_host, usm_arrow_schema *sche
     /* Memory of the other devices that the host reads has types that pyarrow refuses. */
     DLDevice device = host_reads ? (DLDevice){kDLCPU, 0} : usmpy_dlpack_device(array);
     if ((array->flags & USM_C_CONTIGUOUS) == 0) {
-        PyErr_SetString(PyExc_BufferError,
-                        "the array is not contiguous, as arrays of Arrow are; use x.copy()");
-        return -1;
+        return usmpy_refuse(PyExc_BufferError,
+                            "the array is not contiguous, as arrays of Arrow are; use x.copy()");
     }
     if (on_host && !host_reads) {
-        PyErr_Format(PyExc_BufferError,
-                     "the host cannot read the memory of %s; use __arrow_c_device_array__, or "
-                     "x.to_device('host')",
-                     array->alloc->place->device->info.name);
-        return -1;
+        return usmpy_refuse(PyExc_BufferError,
+                            "the host cannot read the memory of %s; use __arrow_c_device_array__, or "
+                            "x.to_device('host')",
+                            array->alloc->place->device->info.name);
     }
     if (usmpy_check(array->state, usm_arrow_export_schema(&view, schema, &error), &error) < 0 ||
         usmpy_check_context(array, &device) < 0) {
@@ -310,9 +307,9 @@ static usmpy_array *import_pair(usmpy_state *state, PyObject *pair, bool on_devi
         const usm_arrow_device_array *whole = (const usm_arrow_device_array *)source;
         int64_t id = whole->device_type == kDLCPU ? 0 : whole->device_id;
         if (id != (int32_t)id) {
-            PyErr_Format(PyExc_BufferError, "the Arrow array is on device id %lld; there is no such device",
-                         (long long)id);
-            return NULL;
+            return usmpy_error_format(PyExc_BufferError,
+                                      "the Arrow array is on device id %lld; there is no such device",
+                                      (long long)id);
         }
         device = (DLDevice){(DLDeviceType)whole->device_type, (int32_t)id};
         sync_event = whole->sync_event;

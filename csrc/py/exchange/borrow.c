@@ -39,9 +39,8 @@ static int enter(_Atomic phase *at, const char *what)
 {
     phase fresh = FRESH;
     if (!atomic_compare_exchange_strong(at, &fresh, ENTERED)) {
-        PyErr_Format(PyExc_RuntimeError, "%s can be entered only once; call it again for another block",
-                     what);
-        return -1;
+        return usmpy_refuse(PyExc_RuntimeError,
+                            "%s can be entered only once; call it again for another block", what);
     }
     return 0;
 }
@@ -67,11 +66,10 @@ static int check_reach(const usm_queue *queue, const usmpy_array *array)
     if (usm_place_reaches(queue->place, array->alloc)) {
         return 0;
     }
-    PyErr_Format(
+    return usmpy_refuse(
         PyExc_BufferError,
         "borrow(): %s cannot use memory of %s in place; from_dlpack(x, device=queue) makes a copy there",
         queue->device->info.name, array->alloc->place->device->info.name);
-    return -1;
 }
 
 /*
@@ -239,12 +237,11 @@ static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, 
     bool has_streams = usmpy_has_streams(array->alloc);
     if (!has_streams &&
         (PyLong_Check(stream) || PyObject_HasAttr(stream, state->names[USMPY___cuda_stream__]))) {
-        usmpy_error_format(
+        return usmpy_refuse(
             PyExc_BufferError,
             "lend(): stream is %.100R, but memory of backend %s has no such streams; a Queue, an Event "
             "or None is allowed",
             stream, usm_backend_name(array->alloc->context->backend));
-        return -1;
     }
     int found = has_streams ? usmpy_stream_parse(state, stream, foreign) : 0;
     if (found == 0) {

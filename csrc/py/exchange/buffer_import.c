@@ -63,14 +63,13 @@ usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, 
         return NULL;
     }
     if (view->ndim < 0 || view->ndim > USM_MAX_NDIM || (view->suboffsets != NULL && view->ndim > 0)) {
-        PyErr_Format(PyExc_BufferError,
-                     "the buffer has %d dimensions%s; 0 to %d dimensions, without suboffsets, are allowed",
-                     view->ndim, view->suboffsets == NULL ? "" : " with suboffsets", USM_MAX_NDIM);
-        return NULL;
+        return usmpy_error_format(
+            PyExc_BufferError,
+            "the buffer has %d dimensions%s; 0 to %d dimensions, without suboffsets, are allowed", view->ndim,
+            view->suboffsets == NULL ? "" : " with suboffsets", USM_MAX_NDIM);
     }
     if (view->ndim > 0 && view->shape == NULL) {
-        PyErr_Format(PyExc_BufferError, "the buffer has no shape but ndim is %d", view->ndim);
-        return NULL;
+        return usmpy_error_format(PyExc_BufferError, "the buffer has no shape but ndim is %d", view->ndim);
     }
     PyObject *queue = usmpy_host_queue(state);
     usmpy_array *array = queue == NULL ? NULL : usmpy_array_new(state, view->ndim);

@@ -50,11 +50,10 @@ static int event_check(PyObject *object)
 static usmpy_state *demand(int (*check)(PyObject *), PyObject *object, const char *what)
 {
     if (USM_UNLIKELY(!check(object))) {
-        PyErr_Format(PyExc_TypeError, "the argument is %s%s%.80s; %s %s is allowed",
-                     object == NULL ? "NULL" : usmpy_article(Py_TYPE(object)->tp_name),
-                     object == NULL ? "" : " ", object == NULL ? "" : Py_TYPE(object)->tp_name,
-                     usmpy_article(what), what);
-        return NULL;
+        return usmpy_error_format(PyExc_TypeError, "the argument is %s%s%.80s; %s %s is allowed",
+                                  object == NULL ? "NULL" : usmpy_article(Py_TYPE(object)->tp_name),
+                                  object == NULL ? "" : " ", object == NULL ? "" : Py_TYPE(object)->tp_name,
+                                  usmpy_article(what), what);
     }
     return usmpy_current_state();
 }
@@ -125,8 +124,7 @@ static int array_wait(PyObject *array, UsmpyMode mode)
         return -1;
     }
     if ((mode & USM_READ_WRITE) == 0) {
-        PyErr_Format(PyExc_ValueError, "mode is %d; one of UsmpyMode is allowed", (int)mode);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "mode is %d; one of UsmpyMode is allowed", (int)mode);
     }
     return usmpy_wait_alloc(state, ((usmpy_array *)array)->alloc, (usm_access_mode)(mode & USM_READ_WRITE),
                             INT64_MAX);
@@ -163,8 +161,8 @@ static int parse_accesses(usmpy_state *state, const UsmpyAccess *accesses, size_
         usmpy_array *array = (usmpy_array *)accesses[i].array;
         usm_access_mode mode = (usm_access_mode)(accesses[i].mode & USM_READ_WRITE);
         if (!is_of(accesses[i].array, state->array_type) || mode == 0) {
-            PyErr_Format(PyExc_TypeError, "accesses[%zu]: a USMArray and one of UsmpyMode are allowed", i);
-            return -1;
+            return usmpy_refuse(PyExc_TypeError, "accesses[%zu]: a USMArray and one of UsmpyMode are allowed",
+                                i);
         }
         if ((mode & USM_WRITE) != 0 && usmpy_check_writable(array) < 0) {
             return -1;
@@ -181,8 +179,7 @@ static int parse_depends(usmpy_state *state, PyObject *const *depends, size_t n,
 {
     for (size_t i = 0; i < n; i++) {
         if (!is_of(depends[i], state->event_type)) {
-            PyErr_Format(PyExc_TypeError, "depends[%zu] is not an Event; only Events are allowed", i);
-            return -1;
+            return usmpy_refuse(PyExc_TypeError, "depends[%zu] is not an Event; only Events are allowed", i);
         }
         out[i] = (usm_wait){((usmpy_event *)depends[i])->event, true};
     }
@@ -264,8 +261,8 @@ static PyObject *queue_submit(PyObject *queue, UsmpyFunction function, void *arg
         return NULL;
     }
     if (usmpy_has_ended()) {
-        PyErr_SetString(PyExc_RuntimeError, "a task cannot be submitted while the interpreter shuts down");
-        return NULL;
+        return PyErr_Format(PyExc_RuntimeError,
+                            "a task cannot be submitted while the interpreter shuts down");
     }
     foreign_task *task = usm_malloc(sizeof *task);
     if (task == NULL) {
@@ -290,10 +287,9 @@ static usmpy_state *demand_native(PyObject *queue)
 {
     usmpy_state *state = demand(queue_check, queue, "Queue");
     if (state != NULL && usm_queue_handle(usmpy_queue_of(queue)) == NULL) {
-        PyErr_Format(PyExc_ValueError,
-                     "a queue of the %s backend has no native queue to enqueue in; use queue_submit",
-                     usm_backend_name(usmpy_queue_of(queue)->backend));
-        return NULL;
+        return usmpy_error_format(
+            PyExc_ValueError, "a queue of the %s backend has no native queue to enqueue in; use queue_submit",
+            usm_backend_name(usmpy_queue_of(queue)->backend));
     }
     return state;
 }
@@ -328,8 +324,8 @@ static PyObject *queue_end(PyObject *queue, const UsmpyAccess *accesses, size_t 
 static int deadline_of(double timeout, int64_t *deadline_ns)
 {
     if (isnan(timeout)) {
-        PyErr_SetString(PyExc_ValueError, "timeout is NaN; seconds are allowed, or less than 0 for no limit");
-        return -1;
+        return usmpy_refuse(PyExc_ValueError,
+                            "timeout is NaN; seconds are allowed, or less than 0 for no limit");
     }
     int64_t now = usm_clock_ns();
     bool limited = timeout >= 0 && timeout < 1e9; /* about 30 years */

@@ -23,9 +23,8 @@ static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, u
     void *stream;
     long number = PyLong_Check(version) ? PyLong_AsLong(version) : -1;
     if (number < 0) {
-        usmpy_error_format(PyExc_BufferError, CUDA " has the version %.100R; an int of 0 or more is allowed",
-                           version);
-        return -1;
+        return usmpy_refuse(PyExc_BufferError, CUDA " has the version %.100R; an int of 0 or more is allowed",
+                            version);
     }
     if (number < 3 || !usmpy_given(value)) {
         return 0;
@@ -100,10 +99,10 @@ static int parse_strides(PyObject *strides, usmpy_claim *claim)
     for (int i = 0; i < n; i++) {
         if (claim->strides[i] % itemsize != 0) {
             if (claim->shape[i] > 1) {
-                PyErr_Format(PyExc_BufferError,
-                             CUDA " has a stride of %lld bytes, which is no multiple of the item size %d",
-                             (long long)claim->strides[i], itemsize);
-                return -1;
+                return usmpy_refuse(PyExc_BufferError,
+                                    CUDA
+                                    " has a stride of %lld bytes, which is no multiple of the item size %d",
+                                    (long long)claim->strides[i], itemsize);
             }
             claim->strides[i] = 0;
         }
@@ -140,9 +139,8 @@ static int check_plain(PyObject *mask, PyObject *descr, PyObject *typestr)
 static int parse(PyObject *const *members, usmpy_claim *claim)
 {
     if (!PyTuple_Check(members[SHAPE])) {
-        usmpy_error_format(PyExc_BufferError, CUDA " has %.100R as 'shape'; a tuple of ints is needed",
-                           members[SHAPE]);
-        return -1;
+        return usmpy_refuse(PyExc_BufferError, CUDA " has %.100R as 'shape'; a tuple of ints is needed",
+                            members[SHAPE]);
     }
     claim->usm = false;
     claim->ordered = true;

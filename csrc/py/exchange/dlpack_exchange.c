@@ -26,8 +26,8 @@ static usmpy_array *check_array(PyObject *object)
                    Py_TYPE(object)->tp_as_buffer->bf_getbuffer == usmpy_array_getbuffer)) {
         return (usmpy_array *)object;
     }
-    PyErr_Format(PyExc_TypeError, "the exchange table of USMArray was given %s %.80s", USMPY_A(object));
-    return NULL;
+    return usmpy_error_format(PyExc_TypeError, "the exchange table of USMArray was given %s %.80s",
+                              USMPY_A(object));
 }
 
 usm_queue *usmpy_current_queue(usmpy_state *state, DLDevice device)

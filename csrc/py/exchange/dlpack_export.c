@@ -42,12 +42,11 @@ int usmpy_check_context(const usmpy_array *array, const DLDevice *device)
     if (USM_LIKELY(device->device_type != kDLOneAPI) || array->alloc->context->is_default) {
         return 0;
     }
-    PyErr_SetString(
+    return usmpy_refuse(
         PyExc_BufferError,
         "the array's memory is of a context that is not its device's default context, which DLPack's "
         "kDLOneAPI cannot express; copy it with x.to_device(device), or pass x.data_ptr and "
         "x.context.native_handle");
-    return -1;
 }
 
 static void delete_capsule(PyObject *capsule)
@@ -184,12 +183,11 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDe
         return 0;
     }
     char own[48];
-    usmpy_error_format(
+    return usmpy_refuse(
         PyExc_BufferError,
         "dl_device is %.100R; this array's memory is visible as %s, id %d, but as no such device%s",
         dl_device, usm_dldevice_text((int32_t)device->device_type, own, sizeof own), (int)device->device_id,
         is_host ? " without a copy, and copy=False was given" : "");
-    return -1;
 }
 
 /* What a stream= argument asks for. */

@@ -57,9 +57,9 @@ static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject
 {
     usmpy_tensor tensor;
     if (USM_UNLIKELY(!PyCapsule_CheckExact(capsule))) {
-        PyErr_Format(PyExc_TypeError, "%.80s.__dlpack__() returned a %.80s; a DLPack capsule is needed",
-                     Py_TYPE(producer)->tp_name, Py_TYPE(capsule)->tp_name);
-        return NULL;
+        return usmpy_error_format(PyExc_TypeError,
+                                  "%.80s.__dlpack__() returned a %.80s; a DLPack capsule is needed",
+                                  Py_TYPE(producer)->tp_name, Py_TYPE(capsule)->tp_name);
     }
     if (consume(capsule, &tensor) < 0) {
         return NULL;
@@ -68,9 +68,9 @@ static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject
         /* For another major version, only the deleter may be used. */
         unsigned major = tensor.versioned->version.major, minor = tensor.versioned->version.minor;
         usmpy_tensor_delete(&tensor);
-        PyErr_Format(PyExc_BufferError, "the capsule is of DLPack version %u.%u; version 1 is understood",
-                     major, minor);
-        return NULL;
+        return usmpy_error_format(PyExc_BufferError,
+                                  "the capsule is of DLPack version %u.%u; version 1 is understood", major,
+                                  minor);
     }
     return usmpy_array_from_tensor(state, &tensor, origin, queue_object);
 }
@@ -315,9 +315,9 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
     }
     if (USM_UNLIKELY(tensor.versioned == NULL || tensor.versioned->version.major != 1)) {
         usmpy_tensor_delete(&tensor);
-        PyErr_Format(PyExc_BufferError, "the exchange table of %.80s returned no tensor of DLPack version 1",
-                     Py_TYPE(x)->tp_name);
-        return NULL;
+        return usmpy_error_format(PyExc_BufferError,
+                                  "the exchange table of %.80s returned no tensor of DLPack version 1",
+                                  Py_TYPE(x)->tp_name);
     }
     if ((lazy && USM_UNLIKELY(check_lazy(state, x, &tensor.versioned->dl_tensor) < 0)) ||
         (has_grad && is_differentiable(&tensor.versioned->dl_tensor.dtype) &&

@@ -66,12 +66,11 @@ static int parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dt
         }
     }
     if (*dtype == USM_NO_DTYPE) {
-        usmpy_error_format(
+        return usmpy_refuse(
             PyExc_BufferError,
             "%s has the typestr %.100R; bool, integers, float16 to float64 and complex numbers in native "
             "byte order are allowed",
             interface, typestr);
-        return -1;
     }
     return 0;
 }
@@ -80,10 +79,9 @@ int usmpy_interface_parse(const usmpy_interface *interface, PyObject *data, PyOb
                           PyObject *typestr, usmpy_claim *claim)
 {
     if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
-        usmpy_error_format(PyExc_BufferError,
-                           "%s has %.100R as 'data'; a pair (pointer, read-only) is needed", interface->text,
-                           data);
-        return -1;
+        return usmpy_refuse(PyExc_BufferError,
+                            "%s has %.100R as 'data'; a pair (pointer, read-only) is needed", interface->text,
+                            data);
     }
     int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
     if (readonly < 0 || usmpy_parse_address(PyTuple_GET_ITEM(data, 0), &claim->address) < 0 ||

@@ -24,12 +24,11 @@ static const usm_backend *parse_backend(usmpy_state *state, PyObject *name)
     }
     int index = usm_backend_index(text, (size_t)length);
     if (index < 0) {
-        usmpy_error_format(
+        return usmpy_error_format(
             PyExc_ValueError,
             "from_native(): backend is %.100R; 'opencl', 'level_zero' or 'cuda' is allowed (the host has no "
             "native objects)",
             name);
-        return NULL;
     }
     const usm_backend_report *report;
     Py_BEGIN_ALLOW_THREADS
@@ -37,11 +36,10 @@ static const usm_backend *parse_backend(usmpy_state *state, PyObject *name)
     Py_END_ALLOW_THREADS
     const usm_backend *backend = usmpy_reported_backend(state, report);
     if (backend != NULL && !usm_backend_has_native(backend)) {
-        usmpy_error_format(
+        return usmpy_error_format(
             PyExc_ValueError,
             "from_native(): backend %.100R has no native objects: its queues are threads of this process",
             name);
-        return NULL;
     }
     return backend;
 }

@@ -45,15 +45,14 @@ int usmpy_parse_strides(PyObject *argument, usmpy_claim *claim)
         return 0;
     }
     if (usm_dtype_is_packed(claim->dtype)) {
-        PyErr_Format(PyExc_ValueError, "dtype %s packs several elements into a byte, so strides must be None",
-                     usm_dtype_table[claim->dtype].name);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError,
+                            "dtype %s packs several elements into a byte, so strides must be None",
+                            usm_dtype_table[claim->dtype].name);
     }
     int n = usmpy_parse_shape(argument, claim->strides, "strides");
     if (n >= 0 && n != claim->ndim) {
-        PyErr_Format(PyExc_ValueError, "strides has %d entries but shape has %d; they must match", n,
-                     claim->ndim);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "strides has %d entries but shape has %d; they must match", n,
+                            claim->ndim);
     }
     return n < 0 ? -1 : 0;
 }

@@ -223,8 +223,7 @@ static PyObject *share_open(usmpy_state *state, PyObject *const *arguments)
         return NULL;
     }
     if (!usm_handle_is_within(&handle)) {
-        PyErr_SetString(PyExc_ValueError, "the handle's array does not lie within its memory");
-        return NULL;
+        return usmpy_error_format(PyExc_ValueError, "the handle's array does not lie within its memory");
     }
     readonly |= (handle.flags & USM_HANDLE_READONLY) != 0;
     PyObject *exporter =

@@ -133,12 +133,11 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
     }
     if (PyLong_Check(object) && !PyBool_Check(object)) {
         if (usmpy_address_of(object, "stream", &out->handle) <= 0 || out->handle == NULL) {
-            usmpy_error_format(
+            return usmpy_refuse(
                 PyExc_ValueError,
                 "stream is %.100R; 1 (the legacy default stream), 2 (the calling thread's) or the address "
                 "of a stream is allowed",
                 object);
-            return -1;
         }
         out->plain = true;
         return 1;

@@ -133,11 +133,11 @@ static int ask_native(usmpy_state *state, PyObject *object, PyObject *capsule, u
     const void *pointer = PyCapsule_GetPointer(capsule, is_queue ? QUEUE : CONTEXT);
     int backend = is_queue ? sycl.queue_backend(pointer) : sycl.context_backend(pointer);
     if (backend != SYCL_OPENCL && backend != SYCL_LEVEL_ZERO) {
-        PyErr_Format(PyExc_BufferError,
-                     "the %.80s is of another backend of SYCL's than opencl and level_zero, whose objects "
-                     "can be taken",
-                     Py_TYPE(object)->tp_name);
-        return -1;
+        return usmpy_refuse(
+            PyExc_BufferError,
+            "the %.80s is of another backend of SYCL's than opencl and level_zero, whose objects "
+            "can be taken",
+            Py_TYPE(object)->tp_name);
     }
     out->backend = usmpy_backend_for(
         state, backend == SYCL_OPENCL ? USM_INTERFACE_SYCL_OPENCL : USM_INTERFACE_SYCL_LEVEL_ZERO);
@@ -148,12 +148,11 @@ static int ask_native(usmpy_state *state, PyObject *object, PyObject *capsule, u
     out->what = is_queue ? USM_NATIVE_QUEUE : USM_NATIVE_CONTEXT;
     out->handle = (void *)(is_queue ? sycl.queue_native(pointer, &kind) : sycl.context_native(pointer));
     if (backend == SYCL_LEVEL_ZERO && is_queue && kind == 0) {
-        PyErr_Format(
+        return usmpy_refuse(
             PyExc_BufferError,
             "the %.80s is a ze_command_queue_handle_t, which takes lists of commands; queues that are "
             "immediate lists can be taken (SYCL_UR_USE_LEVEL_ZERO_V2=1)",
             Py_TYPE(object)->tp_name);
-        return -1;
     }
     return 0;
 }
@@ -299,8 +298,7 @@ PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *Py_UNUSED(unused))
     bool usable = false;
 #endif
     if (!usable) {
-        PyErr_SetString(PyExc_BufferError, "this libsycl.so makes no SYCL queue of a driver's");
-        return NULL;
+        return usmpy_error_format(PyExc_BufferError, "this libsycl.so makes no SYCL queue of a driver's");
     }
     void *device, *made = NULL;
     Py_BEGIN_ALLOW_THREADS

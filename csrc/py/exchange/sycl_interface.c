@@ -80,8 +80,7 @@ static int check_version(PyObject *version)
 {
     if (version != NULL && (!PyLong_Check(version) || PyLong_AsLong(version) != 1)) {
         PyErr_Clear();
-        usmpy_error_format(PyExc_BufferError, SYCL " has the version %.100R; 1 is allowed", version);
-        return -1;
+        return usmpy_refuse(PyExc_BufferError, SYCL " has the version %.100R; 1 is allowed", version);
     }
     return 0;
 }
@@ -98,8 +97,8 @@ static int parse_offset(PyObject *argument, usmpy_claim *claim)
     }
     int itemsize = usm_dtype_table[claim->dtype].itemsize;
     if (offset < -(PY_SSIZE_T_MAX / itemsize) || offset > PY_SSIZE_T_MAX / itemsize) {
-        PyErr_Format(PyExc_BufferError, SYCL " has an 'offset' of %zd elements, beyond any address", offset);
-        return -1;
+        return usmpy_refuse(PyExc_BufferError, SYCL " has an 'offset' of %zd elements, beyond any address",
+                            offset);
     }
     claim->address = (void *)((uintptr_t)claim->address + (uintptr_t)(offset * itemsize));
     return 0;

@@ -86,10 +86,9 @@ static PyObject *create_sub_devices(usmpy_state *state, PyObject *self, PyObject
         return NULL;
     }
     if (units < 1 || units > (int64_t)device->device->info.max_compute_units) {
-        usmpy_error_format(
+        return usmpy_error_format(
             PyExc_ValueError, "units is %.100R; the device has %u compute units, so 1 to %u are allowed",
             arguments[0], device->device->info.max_compute_units, device->device->info.max_compute_units);
-        return NULL;
     }
     usm_device **parts;
     size_t count;

@@ -2,6 +2,7 @@
 #include "host_task.h"
 
 #include "objects.h"
+#include "py/args.h"
 #include "py/deferred.h"
 #include "py/errors.h"
 #include "py/keep.h"
@@ -88,11 +89,10 @@ const char *usmpy_host_task_name(const usm_command *command, PyObject **owner)
 static host_task *new_task(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps)
 {
     if (usmpy_has_ended()) {
-        PyErr_SetString(
+        return usmpy_error_format(
             PyExc_RuntimeError,
             "Python functions cannot be submitted as tasks or callbacks while the interpreter shuts "
             "down");
-        return NULL;
     }
     host_task *task = usm_malloc(sizeof *task + (size_t)nargs * sizeof(PyObject *));
     if (task == NULL) {

@@ -24,9 +24,8 @@ int usmpy_kind(PyObject *usm_type, int otherwise)
             return kind;
         }
     }
-    usmpy_error_format(PyUnicode_Check(usm_type) ? PyExc_ValueError : PyExc_TypeError,
-                       "usm_type is %.100R; 'device', 'shared' or 'host' is allowed", usm_type);
-    return -1;
+    return usmpy_refuse(PyUnicode_Check(usm_type) ? PyExc_ValueError : PyExc_TypeError,
+                        "usm_type is %.100R; 'device', 'shared' or 'host' is allowed", usm_type);
 }
 
 PyObject *usmpy_cached_queue(usmpy_state *state, usm_context *context, usm_device *device)

@@ -76,9 +76,8 @@ static int parse_priority(PyObject *priority)
             return i;
         }
     }
-    usmpy_error_format(PyUnicode_Check(priority) ? PyExc_ValueError : PyExc_TypeError,
-                       "priority is %.100R; 'low', 'normal' or 'high' is allowed", priority);
-    return -1;
+    return usmpy_refuse(PyUnicode_Check(priority) ? PyExc_ValueError : PyExc_TypeError,
+                        "priority is %.100R; 'low', 'normal' or 'high' is allowed", priority);
 }
 
 static PyObject *queue_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), PyObject *const *out)

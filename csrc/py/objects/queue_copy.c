@@ -55,9 +55,8 @@ static int open_end(usmpy_state *state, PyObject *object, bool writes, const cha
     if (usmpy_is_array(state, object)) {
         usmpy_array *array = (usmpy_array *)object;
         if ((array->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) == 0) {
-            PyErr_Format(PyExc_BufferError, "%s is not contiguous; use copyto, which takes any strides",
-                         parameter);
-            return -1;
+            return usmpy_refuse(PyExc_BufferError,
+                                "%s is not contiguous; use copyto, which takes any strides", parameter);
         }
         if (writes && usmpy_check_writable(array) < 0) {
             return -1;
@@ -131,10 +130,9 @@ static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
 {
     if (!usmpy_given(nbytes)) {
         if (dst->nbytes != src->nbytes) {
-            PyErr_Format(PyExc_ValueError,
-                         "dst has %zd bytes and src has %zd; pass nbytes, or sides of equal size",
-                         dst->nbytes, src->nbytes);
-            return -1;
+            return usmpy_refuse(PyExc_ValueError,
+                                "dst has %zd bytes and src has %zd; pass nbytes, or sides of equal size",
+                                dst->nbytes, src->nbytes);
         }
         return dst->nbytes;
     }
@@ -143,10 +141,9 @@ static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
         return -1;
     }
     if (n < 0 || n > dst->nbytes || n > src->nbytes) {
-        usmpy_error_format(PyExc_ValueError,
-                           "nbytes is %.100R; dst has %zd bytes and src has %zd, so 0 to %zd are allowed",
-                           nbytes, dst->nbytes, src->nbytes, Py_MIN(dst->nbytes, src->nbytes));
-        return -1;
+        return usmpy_refuse(PyExc_ValueError,
+                            "nbytes is %.100R; dst has %zd bytes and src has %zd, so 0 to %zd are allowed",
+                            nbytes, dst->nbytes, src->nbytes, Py_MIN(dst->nbytes, src->nbytes));
     }
     return n;
 }
@@ -262,9 +259,9 @@ static int fill_pattern(usmpy_state *state, PyObject *value, usm_dtype dtype, un
         return status;
     }
     if (PyBytes_GET_SIZE(value) != usm_dtype_table[dtype].itemsize) {
-        PyErr_Format(PyExc_ValueError, "value has %zd bytes; one element of dtype %s has %d",
-                     PyBytes_GET_SIZE(value), usm_dtype_table[dtype].name, usm_dtype_table[dtype].itemsize);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "value has %zd bytes; one element of dtype %s has %d",
+                            PyBytes_GET_SIZE(value), usm_dtype_table[dtype].name,
+                            usm_dtype_table[dtype].itemsize);
     }
     memcpy(pattern, PyBytes_AS_STRING(value), (size_t)PyBytes_GET_SIZE(value));
     return 0;

@@ -27,8 +27,8 @@ static int refuse(const usm_parameter *parameter, PyObject *object, const char *
                                                           "usmpy.asarray(value, device=kernel.device)"
              : parameter->kind == USM_PARAMETER_LOCAL   ? ", which is local memory; pass LocalMemory(nbytes)"
                                                         : "; bytes or a ctypes value are allowed";
-    PyErr_Format(PyExc_TypeError, "%s %.80s was given for %s%s", USMPY_A(object), type_of(parameter), advice);
-    return -1;
+    return usmpy_refuse(PyExc_TypeError, "%s %.80s was given for %s%s", USMPY_A(object), type_of(parameter),
+                        advice);
 }
 
 /* OpenCL C has no type for pointers to bool, complex or narrow floating-point elements. */
@@ -79,9 +79,8 @@ static int refuse_dtype(const usm_parameter *parameter, const usmpy_array *array
     char method[48], back[48];
     if (!usm_dtype_can_cast(from, to, USM_CAST_UNSAFE) ||
         (own->kind == USM_DTYPE_KIND_COMPLEX && wanted->kind != USM_DTYPE_KIND_COMPLEX)) {
-        PyErr_Format(PyExc_TypeError, "a USMArray of %s was given for %s; one of %s is allowed", own->name,
-                     type_of(parameter), wanted->name);
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "a USMArray of %s was given for %s; one of %s is allowed",
+                            own->name, type_of(parameter), wanted->name);
     }
     /* astype() keeps the order of axes, in which a kernel may see gaps. */
     bool whole = (array->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) != 0;
@@ -100,25 +99,24 @@ static int take_array(const usm_parameter *parameter, usmpy_array *array, usm_ar
     /* If the program does not describe its parameters, the kernel may write to every writable array. */
     bool writes = parameter->kind == USM_PARAMETER_POINTER ? !parameter->read_only : writable;
     if (parameter->kind == USM_PARAMETER_LOCAL) {
-        PyErr_SetString(PyExc_TypeError,
-                        "the parameter is local memory: pass LocalMemory(nbytes), not an array");
-        return -1;
+        return usmpy_refuse(PyExc_TypeError,
+                            "the parameter is local memory: pass LocalMemory(nbytes), not an array");
     }
     if (parameter->kind != USM_PARAMETER_POINTER &&
         (parameter->kind != USM_PARAMETER_UNKNOWN ||
          (parameter->size != 0 && parameter->size != sizeof(void *)))) {
-        PyErr_Format(PyExc_TypeError, "a USMArray was given for %s; pass %s", type_of(parameter),
-                     parameter->kind == USM_PARAMETER_UNKNOWN    ? "a NumPy scalar, a ctypes value or bytes"
-                     : parameter->dtype == (int16_t)USM_NO_DTYPE ? "bytes or a ctypes value"
-                                                                 : "a number");
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "a USMArray was given for %s; pass %s", type_of(parameter),
+                            parameter->kind == USM_PARAMETER_UNKNOWN
+                                ? "a NumPy scalar, a ctypes value or bytes"
+                            : parameter->dtype == (int16_t)USM_NO_DTYPE ? "bytes or a ctypes value"
+                                                                        : "a number");
     }
     if (writes && !writable) {
-        PyErr_Format(PyExc_ValueError,
-                     "a read-only USMArray was given for %s, to which the kernel may write; pass a copy, t = "
-                     "%s.copy(), and read the results from t",
-                     type_of(parameter), name_of(parameter));
-        return -1;
+        return usmpy_refuse(
+            PyExc_ValueError,
+            "a read-only USMArray was given for %s, to which the kernel may write; pass a copy, t = "
+            "%s.copy(), and read the results from t",
+            type_of(parameter), name_of(parameter));
     }
     if (!taken->any_layout && parameter->kind == USM_PARAMETER_POINTER && parameter->dtype != USM_NO_DTYPE &&
         !points_to((usm_dtype)parameter->dtype, (usm_dtype)array->dtype)) {
@@ -165,9 +163,8 @@ static int check_exact(usmpy_state *state, PyObject *number, usm_dtype dtype, co
         same = (isfinite(re) || !isfinite(value.real)) && (isfinite(im) || !isfinite(value.imag));
     }
     if (!same) {
-        usmpy_error_format(PyExc_OverflowError, "%.60R does not fit into %s without loss", number,
-                           usm_dtype_table[dtype].name);
-        return -1;
+        return usmpy_refuse(PyExc_OverflowError, "%.60R does not fit into %s without loss", number,
+                            usm_dtype_table[dtype].name);
     }
     return 0;
 }
@@ -189,9 +186,8 @@ static int take_by_width(const usm_parameter *parameter, PyObject *number, usm_a
         PyErr_Clear();
     }
     if (!fits) {
-        usmpy_error_format(PyExc_OverflowError, "%.60R does not fit into an integer of %u bits", number,
-                           bits);
-        return -1;
+        return usmpy_refuse(PyExc_OverflowError, "%.60R does not fit into an integer of %u bits", number,
+                            bits);
     }
     out->kind = USM_PARAMETER_VALUE;
     out->size = parameter->size;
@@ -207,12 +203,11 @@ static int take_number(usmpy_state *state, const usm_parameter *parameter, PyObj
         return take_by_width(parameter, number, out);
     }
     if (parameter->kind == USM_PARAMETER_UNKNOWN) {
-        PyErr_Format(
+        return usmpy_refuse(
             PyExc_TypeError,
             "%s %.80s was given, and the program does not tell the parameter's type; a NumPy scalar, a "
             "ctypes value or bytes are allowed",
             USMPY_A(number));
-        return -1;
     }
     if (parameter->kind != USM_PARAMETER_VALUE || parameter->dtype == USM_NO_DTYPE) {
         return refuse(parameter, number, NULL);
@@ -229,13 +224,12 @@ static int take_number(usmpy_state *state, const usm_parameter *parameter, PyObj
 static int take_bytes(const usm_parameter *parameter, const Py_buffer *view, usm_argument *out)
 {
     if (parameter->size != 0 && parameter->size != (size_t)view->len) {
-        PyErr_Format(PyExc_ValueError, "%zd bytes were given for %s, which has %u bytes", view->len,
-                     type_of(parameter), parameter->size);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%zd bytes were given for %s, which has %u bytes", view->len,
+                            type_of(parameter), parameter->size);
     }
     if (view->len < 1 || view->len > INT32_MAX) {
-        PyErr_Format(PyExc_ValueError, "%zd bytes were given; 1 to %d are allowed", view->len, INT32_MAX);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%zd bytes were given; 1 to %d are allowed", view->len,
+                            INT32_MAX);
     }
     out->kind = USM_PARAMETER_VALUE;
     out->size = (uint32_t)view->len;
@@ -289,10 +283,9 @@ static int take_view(usmpy_state *state, const usm_parameter *parameter, PyObjec
         return refuse(parameter, object, "");
     }
     if (dtype != USM_NO_DTYPE && (view->ndim > 0 || view->len != usm_dtype_table[dtype].itemsize)) {
-        PyErr_Format(PyExc_TypeError,
-                     "an object of %zd elements was given for %s; a USMArray or a scalar is allowed",
-                     view->len / usm_dtype_table[dtype].itemsize, type_of(parameter));
-        return -1;
+        return usmpy_refuse(PyExc_TypeError,
+                            "an object of %zd elements was given for %s; a USMArray or a scalar is allowed",
+                            view->len / usm_dtype_table[dtype].itemsize, type_of(parameter));
     }
     if (parameter->kind == USM_PARAMETER_VALUE && dtype == USM_NO_DTYPE && !is_bytes) {
         return take_foreign(state, parameter, object, out); /* long double, or no number of this machine */
@@ -311,10 +304,10 @@ static int take_local(const usm_parameter *parameter, PyObject *object, usm_argu
 {
     if (parameter->kind != USM_PARAMETER_LOCAL &&
         (parameter->kind != USM_PARAMETER_UNKNOWN || parameter->size != 0)) {
-        PyErr_Format(PyExc_TypeError, "LocalMemory was given for %s, which is not local memory; %s",
-                     type_of(parameter),
-                     parameter->kind == USM_PARAMETER_POINTER ? "a USMArray is allowed" : "pass a value");
-        return -1;
+        return usmpy_refuse(
+            PyExc_TypeError, "LocalMemory was given for %s, which is not local memory; %s",
+            type_of(parameter),
+            parameter->kind == USM_PARAMETER_POINTER ? "a USMArray is allowed" : "pass a value");
     }
     taken->has_local = true;
     out->kind = USM_PARAMETER_LOCAL;

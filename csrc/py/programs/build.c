@@ -128,8 +128,7 @@ static int build_signed(usmpy_state *state, usmpy_program *self, const char *dat
 {
     size_t signatures = strnlen(data, size);
     if (signatures == size) {
-        PyErr_SetString(state->build_error, "the binary is damaged");
-        return -1;
+        return usmpy_refuse(state->build_error, "the binary is damaged");
     }
     const usm_program_source source = {.language = USM_LANGUAGE_NATIVE,
                                        .data = data + signatures + 1,
@@ -169,8 +168,7 @@ static int build_marked(usmpy_state *state, usmpy_program *self, const char *dat
     }
     memcpy(&mark, data, size < sizeof mark ? size : sizeof mark);
     if (size < sizeof mark || mark.hash != hash(data + sizeof mark, size - sizeof mark)) {
-        PyErr_SetString(state->build_error, "the binary is cut short, or not what Program.binary gave");
-        return -1;
+        return usmpy_refuse(state->build_error, "the binary is cut short, or not what Program.binary gave");
     }
     return build_signed(state, self, data + sizeof mark, size - sizeof mark) < 0 ? -1 : 1;
 }
@@ -263,9 +261,8 @@ static int build_text(usmpy_state *state, usmpy_program *self, PyObject *source)
         return -1;
     }
     if (strlen(text) != (size_t)size || strlen(options) != (size_t)PyUnicode_GET_LENGTH(self->options)) {
-        PyErr_SetString(PyExc_ValueError,
-                        "source and options may not contain a null character, and options are ASCII");
-        return -1;
+        return usmpy_refuse(PyExc_ValueError,
+                            "source and options may not contain a null character, and options are ASCII");
     }
     PyObject *key = usmpy_call("usmpy._compile.drivers", "key", "(sNOOOi)", driver_language(self),
                                usmpy_device_wrap(state, place->device, NULL), source, self->language,
@@ -324,9 +321,9 @@ static int check_kernels(const usmpy_program *self, int language, PyObject *sour
 int usmpy_build_program(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
 {
     if (languages[language].text ? !PyUnicode_Check(source) : !PyObject_CheckBuffer(source)) {
-        PyErr_Format(PyExc_TypeError, "source is %s %.80s; for language '%s' %s is allowed", USMPY_A(source),
-                     languages[language].name, languages[language].text ? "a str" : "a bytes-like object");
-        return -1;
+        return usmpy_refuse(PyExc_TypeError, "source is %s %.80s; for language '%s' %s is allowed",
+                            USMPY_A(source), languages[language].name,
+                            languages[language].text ? "a str" : "a bytes-like object");
     }
     if (!languages[language].text) {
         return build_bytes(state, self, language, source);

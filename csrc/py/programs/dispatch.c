@@ -182,11 +182,10 @@ static built *new_built(usmpy_state *state, const dispatch *self, const uint32_t
         return NULL;
     }
     if (n_slots > MOST_SLOTS) {
-        PyErr_Format(PyExc_ValueError,
-                     "%U needs %zd arguments in C, with the shapes of its arrays; at most %d "
-                     "are allowed",
-                     self->name, n_slots, MOST_SLOTS);
-        return NULL;
+        return usmpy_error_format(PyExc_ValueError,
+                                  "%U needs %zd arguments in C, with the shapes of its arrays; at most %d "
+                                  "are allowed",
+                                  self->name, n_slots, MOST_SLOTS);
     }
     built *item = PyMem_Calloc(
         1, sizeof *item + (size_t)n_words * sizeof *key + (size_t)n_limits * sizeof(limit) + (size_t)size);
@@ -275,13 +274,12 @@ static int check_limits(const dispatch *self, const built *item, PyObject *const
             while (item->slots[k].kind != USMPY_SLOT_ITSELF || item->slots[k].argument != allowed->argument) {
                 k++;
             }
-            usmpy_error_format(
+            return usmpy_refuse(
                 PyExc_OverflowError,
                 "argument %d (%s) of %U: %.60R does not fit into the numbers that it meets; %lld to "
                 "%lld are allowed",
                 (int)allowed->argument, kernel->parameters[k].name, self->name, objects[allowed->argument],
                 (long long)allowed->low, (long long)allowed->high);
-            return -1;
         }
     }
     return 0;

@@ -178,8 +178,7 @@ static int parse_word(usmpy_state *state, PyObject *item, Py_ssize_t i, bool of_
     const char *text = PyUnicode_AsUTF8(item); /* kept by the item: no failure */
     usm_error error;
     if (strchr(text, ',') != NULL) {
-        PyErr_Format(PyExc_ValueError, "parameters[%zd] has a comma", i);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "parameters[%zd] has a comma", i);
     }
     char *copy = strcpy(*at, text);
     *at += strlen(text) + 1;
@@ -187,10 +186,9 @@ static int parse_word(usmpy_state *state, PyObject *item, Py_ssize_t i, bool of_
         return -1;
     }
     if (of_function && !is_of_function(out)) {
-        usmpy_error_format(
+        return usmpy_refuse(
             PyExc_ValueError,
             "parameters[%zd] is %.100R; pointers, bool, integers, float32 and float64 are allowed", i, item);
-        return -1;
     }
     return 0;
 }
@@ -297,9 +295,8 @@ static int check_agreement(const usm_kernel *kernel, const words *words)
         if (!same) {
             char text[48];
             usm_parameter_write(told, text, sizeof text);
-            PyErr_Format(PyExc_ValueError, "parameters[%zu] is '%s', but the program says '%s'", i,
-                         said->type, text);
-            return -1;
+            return usmpy_refuse(PyExc_ValueError, "parameters[%zu] is '%s', but the program says '%s'", i,
+                                said->type, text);
         }
     }
     return 0;

@@ -89,12 +89,11 @@ static int refuse_name(const usm_kernel *kernel, PyObject *name)
 {
     for (size_t i = 0; i < kernel->n_parameters; i++) {
         if (kernel->parameters[i].name == NULL) {
-            usmpy_error_format(
+            return usmpy_refuse(
                 PyExc_TypeError,
                 "%s was given %.60R by name, and the program does not tell the name of every parameter; pass "
                 "arguments by position",
                 kernel->name, name);
-            return -1;
         }
     }
     return refuse_call(kernel, "%s takes %zu argument%s (%U), and none of the name %.60R", name);
@@ -171,14 +170,13 @@ static int check_placement(usmpy_state *state, const usm_kernel *kernel, PyObjec
     const usm_place *place = kernel->program->place;
     if (place != queue->place &&
         !(kernel->program->any_place && kernel->program->backend == queue->backend)) {
-        PyErr_Format(
+        return usmpy_refuse(
             state->placement_error,
             "%s was built for %s %s in context %p, and the queue runs on %s %s in context %p; build the "
             "program with device=queue",
             kernel->name, usm_backend_name(place->context->backend), place->device->info.name,
             (void *)place->context, usm_backend_name(queue->backend), queue->device->info.name,
             (void *)queue->context);
-        return -1;
     }
     for (Py_ssize_t i = 0; i < taken->n_arrays; i++) {
         const usm_alloc *alloc = taken->arrays[i]->alloc;
@@ -254,9 +252,8 @@ static int check_range(const usm_kernel *kernel, const usm_device *device, usm_r
     const size_t *required = kernel->required_local;
     size_t most = kernel->max_local != 0 ? kernel->max_local : device->info.max_work_group_size;
     if (kernel->max_ndim != 0 && range->ndim > kernel->max_ndim) {
-        PyErr_Format(PyExc_ValueError, "the range has %u dimensions; %s takes %u", range->ndim, kernel->name,
-                     kernel->max_ndim);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "the range has %u dimensions; %s takes %u", range->ndim,
+                            kernel->name, kernel->max_ndim);
     }
     if (!range->has_local) {
         if (required[0] == 0) {
@@ -266,31 +263,30 @@ static int check_range(const usm_kernel *kernel, const usm_device *device, usm_r
         memcpy(range->local, required, sizeof range->local);
         for (int i = 0; i < 3; i++) {
             if (range->global[i] % required[i] != 0) {
-                PyErr_Format(PyExc_ValueError,
-                             "range[%d] is %zu, and %s requires work-groups of (%zu, %zu, %zu), which do not "
-                             "divide it",
-                             i, range->global[i], kernel->name, required[0], required[1], required[2]);
-                return -1;
+                return usmpy_refuse(
+                    PyExc_ValueError,
+                    "range[%d] is %zu, and %s requires work-groups of (%zu, %zu, %zu), which do not "
+                    "divide it",
+                    i, range->global[i], kernel->name, required[0], required[1], required[2]);
             }
         }
     }
     if (kernel->max_ndim != 0) {
-        PyErr_Format(PyExc_ValueError, "%s has no work-groups; a Range or an int is allowed", kernel->name);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%s has no work-groups; a Range or an int is allowed",
+                            kernel->name);
     }
     size_t group = 0;
     if (__builtin_mul_overflow(range->local[0], range->local[1], &group) ||
         __builtin_mul_overflow(group, range->local[2], &group) || group > most) {
-        PyErr_Format(
+        return usmpy_refuse(
             PyExc_ValueError, "local_range (%zu, %zu, %zu) has more work-items than %s allows on %s: %zu",
             range->local[0], range->local[1], range->local[2], kernel->name, device->info.name, most);
-        return -1;
     }
     if (required[0] != 0 && memcmp(required, range->local, sizeof range->local) != 0) {
-        PyErr_Format(PyExc_ValueError, "local_range is (%zu, %zu, %zu), and %s requires (%zu, %zu, %zu)",
-                     range->local[0], range->local[1], range->local[2], kernel->name, required[0],
-                     required[1], required[2]);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError,
+                            "local_range is (%zu, %zu, %zu), and %s requires (%zu, %zu, %zu)",
+                            range->local[0], range->local[1], range->local[2], kernel->name, required[0],
+                            required[1], required[2]);
     }
     return 0;
 }
@@ -306,12 +302,11 @@ static int check_local_memory(const usm_kernel *kernel, const usm_device *device
         return 0;
     }
     if (!range->has_local) {
-        PyErr_Format(
+        return usmpy_refuse(
             PyExc_ValueError,
             "%s was given LocalMemory, and a range without the size of a work-group; LocalMemory needs "
             "NdRange(global, local)",
             kernel->name);
-        return -1;
     }
     uint64_t total = 0;
     for (size_t i = 0; i < kernel->n_parameters; i++) {
@@ -319,10 +314,9 @@ static int check_local_memory(const usm_kernel *kernel, const usm_device *device
         total += argument->kind == USM_PARAMETER_LOCAL ? argument->size : 0;
     }
     if (total > device->info.local_mem_size) {
-        PyErr_Format(PyExc_ValueError, "%s was given %llu bytes of LocalMemory; %s has %llu", kernel->name,
-                     (unsigned long long)total, device->info.name,
-                     (unsigned long long)device->info.local_mem_size);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%s was given %llu bytes of LocalMemory; %s has %llu",
+                            kernel->name, (unsigned long long)total, device->info.name,
+                            (unsigned long long)device->info.local_mem_size);
     }
     return 0;
 }

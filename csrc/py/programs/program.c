@@ -19,11 +19,10 @@ static int parse_check(PyObject *given, int language)
     int wanted = portable && wish != NULL && wish[0] != 0 && strcmp(wish, "0") != 0;
     int check = usmpy_given(given) ? usmpy_bool(given, 0, "Program", "check") : wanted;
     if (check > 0 && !portable) {
-        PyErr_Format(PyExc_ValueError,
-                     "check is True, and language '%s'; programs of language 'portable' "
-                     "can be checked",
-                     usmpy_language_name(language));
-        return -1;
+        return usmpy_refuse(PyExc_ValueError,
+                            "check is True, and language '%s'; programs of language 'portable' "
+                            "can be checked",
+                            usmpy_language_name(language));
     }
     return check;
 }

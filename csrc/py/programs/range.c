@@ -24,9 +24,8 @@ static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, Py_
     Py_DECREF(number);
     PyErr_Clear(); /* it is too large: -1 */
     if (extent < least) {
-        usmpy_error_format(PyExc_ValueError, "%s[%zd] is %.100R; %zd to %zd are allowed", parameter, i, item,
-                           least, PY_SSIZE_T_MAX);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%s[%zd] is %.100R; %zd to %zd are allowed", parameter, i, item,
+                            least, PY_SSIZE_T_MAX);
     }
     *out = (size_t)extent;
     return 0;
@@ -38,8 +37,7 @@ static int parse_extents(PyObject *const *items, Py_ssize_t n, const char *param
 {
     size_t total = 1;
     if (n < 1 || n > 3) {
-        PyErr_Format(PyExc_ValueError, "%s has %zd dimensions; 1 to 3 are allowed", parameter, n);
-        return -1;
+        return usmpy_refuse(PyExc_ValueError, "%s has %zd dimensions; 1 to 3 are allowed", parameter, n);
     }
     out[0] = out[1] = out[2] = 1;
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -50,8 +48,8 @@ static int parse_extents(PyObject *const *items, Py_ssize_t n, const char *param
     bool is_empty = out[0] == 0 || out[1] == 0 || out[2] == 0;
     for (Py_ssize_t i = 0; i < n && !is_empty; i++) {
         if (__builtin_mul_overflow(total, out[i], &total) || total > (size_t)PY_SSIZE_T_MAX) {
-            PyErr_Format(PyExc_ValueError, "%s has more than %zd work-items", parameter, PY_SSIZE_T_MAX);
-            return -1;
+            return usmpy_refuse(PyExc_ValueError, "%s has more than %zd work-items", parameter,
+                                PY_SSIZE_T_MAX);
         }
     }
     return (int)n;
@@ -205,9 +203,8 @@ static PyObject *range_item(PyObject *self, Py_ssize_t i)
 {
     const usm_range *range = &((usmpy_range *)self)->range;
     if (i < 0 || i >= (Py_ssize_t)range->ndim) {
-        PyErr_Format(PyExc_IndexError, "index %zd is out of range for a Range with %u dimension%s", i,
-                     range->ndim, usmpy_plural(range->ndim));
-        return NULL;
+        return PyErr_Format(PyExc_IndexError, "index %zd is out of range for a Range with %u dimension%s", i,
+                            range->ndim, usmpy_plural(range->ndim));
     }
     return PyLong_FromSize_t(range->global[i]);
 }
