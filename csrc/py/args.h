@@ -210,6 +210,18 @@ static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
 #define USMPY_CLASS_MEMBER_ROW(class, name) \
     USMPY_CLASS_METHOD(#name, enter_##class##_##name, USMPY_DOC_##class##_##name)
 
+/* The getter of an attribute that is one expression of self; for lists of attributes. */
+#define USMPY_GETTER(name, value)                                        \
+    static PyObject *get_##name(PyObject *self, void *Py_UNUSED(unused)) \
+    {                                                                    \
+        (void)self;                                                      \
+        return value;                                                    \
+    }
+#define USMPY_GETTER_ROW(class, name)                             \
+    {                                                             \
+#name, get_##name, NULL, USMPY_DOC_##class##_##name, NULL \
+    }
+
 /* What a method does, for those that are defined beside their class. */
 typedef PyObject *usmpy_member(usmpy_state *state, PyObject *self, PyObject *const *arguments);
 

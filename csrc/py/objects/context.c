@@ -89,15 +89,8 @@ static PyObject *context_get_devices(PyObject *self, void *Py_UNUSED(unused))
     return list;
 }
 
-static PyObject *context_get_backend(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyUnicode_FromString(usm_backend_name(((usmpy_context *)self)->context->backend));
-}
-
-static PyObject *context_get_is_default(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(((usmpy_context *)self)->context->is_default);
-}
+USMPY_GETTER(backend, PyUnicode_FromString(usm_backend_name(((usmpy_context *)self)->context->backend)))
+USMPY_GETTER(is_default, PyBool_FromLong(((usmpy_context *)self)->context->is_default))
 
 static PyObject *context_repr(PyObject *self)
 {
@@ -112,8 +105,8 @@ USMPY_CLASS_MEMBER(Context_from_native, usmpy_context_from_native)
 
 static PyGetSetDef context_getset[] = {
     {"devices", context_get_devices, NULL, USMPY_DOC_Context_devices, NULL},
-    {"backend", context_get_backend, NULL, USMPY_DOC_Context_backend, NULL},
-    {"is_default", context_get_is_default, NULL, USMPY_DOC_Context_is_default, NULL},
+    USMPY_GETTER_ROW(Context, backend),
+    USMPY_GETTER_ROW(Context, is_default),
     {"native_handle", usmpy_context_native_handle, NULL, USMPY_DOC_Context_native_handle, NULL},
     {0},
 };

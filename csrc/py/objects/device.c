@@ -105,10 +105,7 @@ static PyObject *create_sub_devices(usmpy_state *state, PyObject *self, PyObject
     return list;
 }
 
-static PyObject *device_get_queue(PyObject *self, void *Py_UNUSED(unused))
-{
-    return usmpy_device_queue(usmpy_state_of(self), self);
-}
+USMPY_GETTER(queue, usmpy_device_queue(usmpy_state_of(self), self))
 
 static PyObject *device_get_context(PyObject *self, void *Py_UNUSED(unused))
 {
@@ -162,7 +159,7 @@ USMPY_MEMBER(Device_same_device, same_device)
 
 /* Facts are members too: device_facts.c. */
 static PyGetSetDef device_getset[] = {
-    {"queue", device_get_queue, NULL, USMPY_DOC_Device_queue, NULL},
+    USMPY_GETTER_ROW(Device, queue),
     {"context", device_get_context, NULL, USMPY_DOC_Device_context, NULL},
     {"native_handle", usmpy_device_native_handle, NULL, USMPY_DOC_Device_native_handle, NULL},
     {"parent", device_get_parent, NULL, USMPY_DOC_Device_parent, NULL},

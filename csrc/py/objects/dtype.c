@@ -182,26 +182,22 @@ static PyObject *dtype_richcompare(PyObject *self, PyObject *other, int operatio
     return PyBool_FromLong((dtype == ((usmpy_dtype *)self)->id) == (operation == Py_EQ));
 }
 
-typedef enum fact { NAME, ITEMSIZE, BITS, KIND, DLPACK, HAS_OBJECT, FIELDS } fact;
-
-static PyObject *dtype_get(PyObject *self, void *which)
+static const usm_dtype_info *info_of(PyObject *self)
 {
-    const usm_dtype_info *info = &usm_dtype_table[((usmpy_dtype *)self)->id];
-    switch ((fact)(intptr_t)which) {
-        case NAME:
-            return PyUnicode_FromString(info->name);
-        case ITEMSIZE:
-            return PyLong_FromLong(info->itemsize);
-        case BITS:
-            return PyLong_FromLong(info->bits);
-        case KIND:
-            return PyUnicode_FromFormat("%c", "biufc"[info->kind]);
-        case DLPACK:
-            return Py_BuildValue("(iii)", info->code, info->bits, 1);
-        default: /* objects and records have no DType */
-            return Py_NewRef((fact)(intptr_t)which == HAS_OBJECT ? Py_False : Py_None);
-    }
+    return &usm_dtype_table[((usmpy_dtype *)self)->id];
 }
+
+/* Objects and records have no DType. */
+#define ATTRIBUTES(EACH)                                                 \
+    EACH(name, PyUnicode_FromString(info_of(self)->name))                \
+    EACH(itemsize, PyLong_FromLong(info_of(self)->itemsize))             \
+    EACH(bits, PyLong_FromLong(info_of(self)->bits))                     \
+    EACH(hasobject, Py_NewRef(Py_False))                                 \
+    EACH(fields, Py_NewRef(Py_None))                                     \
+    EACH(names, Py_NewRef(Py_None))                                      \
+    EACH(kind, PyUnicode_FromFormat("%c", "biufc"[info_of(self)->kind])) \
+    EACH(dlpack, Py_BuildValue("(iii)", info_of(self)->code, info_of(self)->bits, 1))
+ATTRIBUTES(USMPY_GETTER)
 
 /* numpy.dtype(usmpy.float32) reads this attribute: NumPy is imported already. */
 static PyObject *dtype_get_numpy(PyObject *self, void *Py_UNUSED(unused))
@@ -254,21 +250,14 @@ static PyObject *dtype_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), Py
 
 USMPY_NEW(DType, dtype_new)
 
+#define ROW(name, value) USMPY_GETTER_ROW(DType, name),
 static PyGetSetDef dtype_getset[] = {
-    {"name", dtype_get, NULL, USMPY_DOC_DType_name, (void *)NAME},
-    {"itemsize", dtype_get, NULL, USMPY_DOC_DType_itemsize, (void *)ITEMSIZE},
-    {"bits", dtype_get, NULL, USMPY_DOC_DType_bits, (void *)BITS},
-    {"hasobject", dtype_get, NULL, USMPY_DOC_DType_hasobject, (void *)HAS_OBJECT},
-    {"fields", dtype_get, NULL, USMPY_DOC_DType_fields, (void *)FIELDS},
-    {"names", dtype_get, NULL, USMPY_DOC_DType_names, (void *)FIELDS},
-    {"kind", dtype_get, NULL, USMPY_DOC_DType_kind, (void *)KIND},
     {"char", dtype_get_char, NULL, USMPY_DOC_DType_char, NULL},
     {"str", dtype_get_str, NULL, USMPY_DOC_DType_str, NULL},
     {"type", dtype_get_type, NULL, USMPY_DOC_DType_type, NULL},
-    {"dlpack", dtype_get, NULL, USMPY_DOC_DType_dlpack, (void *)DLPACK},
     {"dtype", dtype_get_numpy, NULL, USMPY_DOC_DType_dtype, NULL},
     {"__numpy_dtype__", dtype_get_numpy, NULL, USMPY_DOC_DType___numpy_dtype__, NULL},
-    {0},
+    ATTRIBUTES(ROW){0},
 };
 
 static PyObject *dtype_reduce_name(PyObject *self, PyObject *Py_UNUSED(unused))

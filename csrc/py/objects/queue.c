@@ -135,26 +135,15 @@ static PyObject *queue_repr(PyObject *self)
                                 queue->profiling ? ", profiling" : "");
 }
 
-typedef enum fact { DEVICE, CONTEXT, BACKEND, IN_ORDER, PROFILING, PRIORITY } fact;
-
-static PyObject *queue_get(PyObject *self, void *which)
-{
-    usm_queue *queue = usmpy_queue_of(self);
-    switch ((fact)(intptr_t)which) {
-        case DEVICE:
-            return usmpy_device_wrap(usmpy_state_of(self), queue->device, queue);
-        case CONTEXT:
-            return usmpy_context_wrap(usmpy_state_of(self), queue->context);
-        case BACKEND:
-            return PyUnicode_FromString(usm_backend_name(queue->backend));
-        case IN_ORDER:
-            return PyBool_FromLong(queue->in_order);
-        case PROFILING:
-            return PyBool_FromLong(queue->profiling);
-        default:
-            return PyUnicode_FromString(priorities[queue->priority]);
-    }
-}
+#define ATTRIBUTES(EACH)                                                                              \
+    EACH(device,                                                                                      \
+         usmpy_device_wrap(usmpy_state_of(self), usmpy_queue_of(self)->device, usmpy_queue_of(self))) \
+    EACH(context, usmpy_context_wrap(usmpy_state_of(self), usmpy_queue_of(self)->context))            \
+    EACH(backend, PyUnicode_FromString(usm_backend_name(usmpy_queue_of(self)->backend)))              \
+    EACH(in_order, PyBool_FromLong(usmpy_queue_of(self)->in_order))                                   \
+    EACH(profiling, PyBool_FromLong(usmpy_queue_of(self)->profiling))                                 \
+    EACH(priority, PyUnicode_FromString(priorities[usmpy_queue_of(self)->priority]))
+ATTRIBUTES(USMPY_GETTER)
 
 static PyObject *queue_wait(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
@@ -185,15 +174,10 @@ USMPY_MEMBER(Queue_keep_alive, usmpy_queue_keep_alive)
 USMPY_MEMBER(Queue_wait, queue_wait)
 USMPY_MEMBER(Queue_wait_for, usmpy_queue_wait_for)
 
+#define ROW(name, value) USMPY_GETTER_ROW(Queue, name),
 static PyGetSetDef queue_getset[] = {
-    {"device", queue_get, NULL, USMPY_DOC_Queue_device, (void *)DEVICE},
-    {"context", queue_get, NULL, USMPY_DOC_Queue_context, (void *)CONTEXT},
-    {"backend", queue_get, NULL, USMPY_DOC_Queue_backend, (void *)BACKEND},
-    {"in_order", queue_get, NULL, USMPY_DOC_Queue_in_order, (void *)IN_ORDER},
-    {"profiling", queue_get, NULL, USMPY_DOC_Queue_profiling, (void *)PROFILING},
-    {"priority", queue_get, NULL, USMPY_DOC_Queue_priority, (void *)PRIORITY},
     {"native_handle", usmpy_queue_native_handle, NULL, USMPY_DOC_Queue_native_handle, NULL},
-    {0},
+    ATTRIBUTES(ROW){0},
 };
 
 static PyMethodDef queue_methods[] = {

@@ -76,15 +76,8 @@ static PyObject *get_parameters(PyObject *self, void *names)
     return tuple;
 }
 
-static PyObject *get_name(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyUnicode_FromString(core(self)->name);
-}
-
-static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused))
-{
-    return usmpy_device_wrap(usmpy_state_of(self), core(self)->program->place->device, NULL);
-}
+USMPY_GETTER(name, PyUnicode_FromString(core(self)->name))
+USMPY_GETTER(device, usmpy_device_wrap(usmpy_state_of(self), core(self)->program->place->device, NULL))
 
 /* The kernel, borrowed; NULL with an exception if `device` is given and is not its own. */
 static const usm_kernel *on_device(usmpy_state *state, PyObject *self, PyObject *device)
@@ -351,8 +344,8 @@ static PyMethodDef kernel_methods[] = {
 };
 
 static PyGetSetDef kernel_getset[] = {
-    {"name", get_name, NULL, USMPY_DOC_Kernel_name, NULL},
-    {"device", get_device, NULL, USMPY_DOC_Kernel_device, NULL},
+    USMPY_GETTER_ROW(Kernel, name),
+    USMPY_GETTER_ROW(Kernel, device),
     {"parameters", get_parameters, NULL, USMPY_DOC_Kernel_parameters, NULL},
     {"parameter_names", get_parameters, NULL, USMPY_DOC_Kernel_parameter_names, (void *)1},
     {0},

@@ -180,15 +180,9 @@ static PyObject *get_kernel_names(PyObject *self, void *Py_UNUSED(unused))
     return list;
 }
 
-static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused))
-{
-    return usmpy_device_wrap(usmpy_state_of(self), ((usmpy_program *)self)->program->place->device, NULL);
-}
-
-static PyObject *get_context(PyObject *self, void *Py_UNUSED(unused))
-{
-    return usmpy_context_wrap(usmpy_state_of(self), ((usmpy_program *)self)->program->context);
-}
+USMPY_GETTER(device,
+             usmpy_device_wrap(usmpy_state_of(self), ((usmpy_program *)self)->program->place->device, NULL))
+USMPY_GETTER(context, usmpy_context_wrap(usmpy_state_of(self), ((usmpy_program *)self)->program->context))
 
 static PyObject *get_binary(PyObject *self, void *Py_UNUSED(unused))
 {
@@ -248,10 +242,10 @@ static PyMethodDef program_methods[] = {
 };
 
 static PyGetSetDef program_getset[] = {
-    {"device", get_device, NULL, USMPY_DOC_Program_device, NULL},
-    {"context", get_context, NULL, USMPY_DOC_Program_context, NULL},
-    {"kernel_names", get_kernel_names, NULL, USMPY_DOC_Program_kernel_names, NULL},
-    {"binary", get_binary, NULL, USMPY_DOC_Program_binary, NULL},
+    USMPY_GETTER_ROW(Program, device),
+    USMPY_GETTER_ROW(Program, context),
+    USMPY_GETTER_ROW(Program, kernel_names),
+    USMPY_GETTER_ROW(Program, binary),
     {0},
 };
 

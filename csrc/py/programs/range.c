@@ -217,11 +217,7 @@ static PyObject *range_subscript(PyObject *self, PyObject *key)
     return PyErr_Occurred() ? NULL : range_item(self, i < 0 ? i + n : i);
 }
 
-static PyObject *get_size(PyObject *self, void *Py_UNUSED(unused))
-{
-    const usm_range *range = &((usmpy_range *)self)->range;
-    return PyLong_FromSize_t(usm_range_items(range));
-}
+USMPY_GETTER(size, PyLong_FromSize_t(usm_range_items(&((usmpy_range *)self)->range)))
 
 /* `offset`: of global or local in usm_range. */
 static PyObject *get_extents(PyObject *self, void *offset)
@@ -290,13 +286,10 @@ static PyObject *local_repr(PyObject *self)
     return PyUnicode_FromFormat("LocalMemory(%zd)", ((usmpy_local *)self)->nbytes);
 }
 
-static PyObject *local_dtype(PyObject *self, void *Py_UNUSED(unused))
-{
-    return Py_NewRef(usmpy_dtype_object(usmpy_state_of(self), ((usmpy_local *)self)->dtype));
-}
+USMPY_GETTER(dtype, Py_NewRef(usmpy_dtype_object(usmpy_state_of(self), ((usmpy_local *)self)->dtype)))
 
 static PyGetSetDef local_getset[] = {
-    {"dtype", local_dtype, NULL, USMPY_DOC_LocalMemory_dtype, NULL},
+    USMPY_GETTER_ROW(LocalMemory, dtype),
     {0},
 };
 
