@@ -90,15 +90,11 @@ int usmpy_parse_slow(usmpy_state *state, const usmpy_signature *signature, PyObj
 int usmpy_parse_tuple(usmpy_state *state, const usmpy_signature *signature, PyObject *args, PyObject *kwargs,
                       PyObject **out)
 {
-    PyObject *items[USMPY_MAX_PARAMETERS];
-    Py_ssize_t nargs = PyTuple_GET_SIZE(args), position = 0;
-    for (Py_ssize_t i = 0; i < nargs && i < USMPY_MAX_PARAMETERS; i++) {
-        items[i] = PyTuple_GET_ITEM(args, i);
-    }
-    if (put_positional(signature, items, nargs, out) < 0) {
+    PyObject *keyword, *value;
+    Py_ssize_t position = 0;
+    if (put_positional(signature, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), out) < 0) {
         return -1;
     }
-    PyObject *keyword, *value;
     while (kwargs != NULL && PyDict_Next(kwargs, &position, &keyword, &value)) {
         if (put_keyword(state, signature, keyword, value, out) < 0) {
             return -1;

@@ -187,26 +187,8 @@ PyObject *usmpy_queue_from_native(usmpy_state *state, PyObject *Py_UNUSED(type),
     return usmpy_queue_wrap(state, queue);
 }
 
-static PyObject *handle_of(const usm_backend *backend, usm_native what, const void *object)
+PyObject *usmpy_native_handle(const usm_backend *backend, usm_native what, const void *object)
 {
     return usm_backend_has_native(backend) ? PyLong_FromVoidPtr(usm_native_handle(backend, what, object))
                                            : Py_NewRef(Py_None);
-}
-
-PyObject *usmpy_device_native_handle(PyObject *self, void *Py_UNUSED(unused))
-{
-    const usm_device *device = ((usmpy_device *)self)->device;
-    return handle_of(device->backend, USM_NATIVE_DEVICE, device);
-}
-
-PyObject *usmpy_context_native_handle(PyObject *self, void *Py_UNUSED(unused))
-{
-    const usm_context *context = ((usmpy_context *)self)->context;
-    return handle_of(context->backend, USM_NATIVE_CONTEXT, context);
-}
-
-PyObject *usmpy_queue_native_handle(PyObject *self, void *Py_UNUSED(unused))
-{
-    void *handle = usm_queue_handle(usmpy_queue_of(self));
-    return handle == NULL ? Py_NewRef(Py_None) : PyLong_FromVoidPtr(handle);
 }

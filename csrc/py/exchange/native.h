@@ -16,10 +16,8 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
 USM_GIVES usm_context *usmpy_adopt_context(usmpy_state *state, const usm_backend *backend, void *handle,
                                            USM_TAKES usm_keep *keeps);
 
-/* Getters of native_handle. */
-PyObject *usmpy_device_native_handle(PyObject *self, void *unused);
-PyObject *usmpy_context_native_handle(PyObject *self, void *unused);
-PyObject *usmpy_queue_native_handle(PyObject *self, void *unused);
+/* The native_handle of a device or a context: a new int, or None for a backend without such handles. */
+PyObject *usmpy_native_handle(const usm_backend *backend, usm_native what, const void *object);
 
 /* An array over foreign memory, as its producer describes it. */
 typedef struct usmpy_claim {

@@ -91,6 +91,8 @@ static PyObject *context_get_devices(PyObject *self, void *Py_UNUSED(unused))
 
 USMPY_GETTER(backend, PyUnicode_FromString(usm_backend_name(((usmpy_context *)self)->context->backend)))
 USMPY_GETTER(is_default, PyBool_FromLong(((usmpy_context *)self)->context->is_default))
+USMPY_GETTER(native_handle, usmpy_native_handle(((usmpy_context *)self)->context->backend, USM_NATIVE_CONTEXT,
+                                                ((usmpy_context *)self)->context))
 
 static PyObject *context_repr(PyObject *self)
 {
@@ -107,7 +109,7 @@ static PyGetSetDef context_getset[] = {
     {"devices", context_get_devices, NULL, USMPY_DOC_Context_devices, NULL},
     USMPY_GETTER_ROW(Context, backend),
     USMPY_GETTER_ROW(Context, is_default),
-    {"native_handle", usmpy_context_native_handle, NULL, USMPY_DOC_Context_native_handle, NULL},
+    USMPY_GETTER_ROW(Context, native_handle),
     {0},
 };
 

@@ -106,6 +106,8 @@ static PyObject *create_sub_devices(usmpy_state *state, PyObject *self, PyObject
 }
 
 USMPY_GETTER(queue, usmpy_device_queue(usmpy_state_of(self), self))
+USMPY_GETTER(native_handle, usmpy_native_handle(((usmpy_device *)self)->device->backend, USM_NATIVE_DEVICE,
+                                                ((usmpy_device *)self)->device))
 
 static PyObject *device_get_context(PyObject *self, void *Py_UNUSED(unused))
 {
@@ -161,7 +163,7 @@ USMPY_MEMBER(Device_same_device, same_device)
 static PyGetSetDef device_getset[] = {
     USMPY_GETTER_ROW(Device, queue),
     {"context", device_get_context, NULL, USMPY_DOC_Device_context, NULL},
-    {"native_handle", usmpy_device_native_handle, NULL, USMPY_DOC_Device_native_handle, NULL},
+    USMPY_GETTER_ROW(Device, native_handle),
     {"parent", device_get_parent, NULL, USMPY_DOC_Device_parent, NULL},
     {"platform", device_get_platform, NULL, USMPY_DOC_Device_platform, NULL},
 #define USMPY_FACT(name, get, member) \

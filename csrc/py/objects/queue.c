@@ -145,6 +145,12 @@ static PyObject *queue_repr(PyObject *self)
     EACH(priority, PyUnicode_FromString(priorities[usmpy_queue_of(self)->priority]))
 ATTRIBUTES(USMPY_GETTER)
 
+static PyObject *get_native_handle(PyObject *self, void *Py_UNUSED(unused))
+{
+    void *handle = usm_queue_handle(usmpy_queue_of(self));
+    return handle == NULL ? Py_NewRef(Py_None) : PyLong_FromVoidPtr(handle);
+}
+
 static PyObject *queue_wait(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
     int64_t deadline_ns;
@@ -176,7 +182,7 @@ USMPY_MEMBER(Queue_wait_for, usmpy_queue_wait_for)
 
 #define ROW(name, value) USMPY_GETTER_ROW(Queue, name),
 static PyGetSetDef queue_getset[] = {
-    {"native_handle", usmpy_queue_native_handle, NULL, USMPY_DOC_Queue_native_handle, NULL},
+    USMPY_GETTER_ROW(Queue, native_handle),
     ATTRIBUTES(ROW){0},
 };
 
