@@ -177,8 +177,6 @@ int usmpy_callback_submit(usmpy_state *state, PyObject *fn, PyObject *event_obje
     Py_XDECREF(name);
     if (status != USM_OK) {
         usmpy_keep_drop(keeps);
-        usmpy_raise(state, status, &error);
-        return -1;
     }
-    return 0;
+    return usmpy_check(state, status, &error);
 }

@@ -19,10 +19,9 @@
 static PyObject *cached_object(usmpy_state *state, usm_queue *queue, PyObject *fresh)
 {
     PyObject *key = PyLong_FromVoidPtr(queue), *object = NULL;
-    if (key != NULL && fresh != NULL) {
-        object = Py_XNewRef(PyDict_SetDefault(state->queue_objects, key, fresh));
-    } else if (key != NULL) {
-        object = Py_XNewRef(PyDict_GetItemWithError(state->queue_objects, key));
+    if (key != NULL) {
+        object = Py_XNewRef(fresh != NULL ? PyDict_SetDefault(state->queue_objects, key, fresh)
+                                          : PyDict_GetItemWithError(state->queue_objects, key));
     }
     Py_XDECREF(key);
     return object;

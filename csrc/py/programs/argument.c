@@ -250,16 +250,13 @@ static int take_foreign(usmpy_state *state, const usm_parameter *parameter, PyOb
     int found = parameter->kind == USM_PARAMETER_POINTER || PyUnicode_Check(object)
                     ? 0
                     : usmpy_host_value(state, object, &number, &dtype);
-    if (found < 0) {
-        return -1;
-    }
-    if (found == 0) {
-        return refuse(
-            parameter, object,
+    if (found <= 0) {
+        const char *advice =
             parameter->kind == USM_PARAMETER_POINTER
                 ? NULL
                 : "; a USMArray, a number, a NumPy or ctypes scalar, bytes, LocalMemory, or None for a "
-                  "null pointer is allowed");
+                  "null pointer is allowed";
+        return found < 0 ? -1 : refuse(parameter, object, advice);
     }
     int status = take_number(state, parameter, number, out);
     Py_DECREF(number);

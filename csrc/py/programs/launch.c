@@ -42,15 +42,19 @@ static PyObject *parameter_names(const usm_kernel *kernel)
     return names;
 }
 
-/* format: of the kernel's name, the count of its parameters, their names, and `word`. -1 */
-static int refuse_call(const usm_kernel *kernel, const char *format, PyObject *word)
+/*
+ * format: of the kernel's name, the count of its parameters, their names, and `word` (NULL: an exception is
+ * set). -1
+ */
+static int refuse_call(const usm_kernel *kernel, const char *format, USM_TAKES PyObject *word)
 {
-    PyObject *names = parameter_names(kernel);
+    PyObject *names = word == NULL ? NULL : parameter_names(kernel);
     if (names != NULL) {
         PyErr_Format(PyExc_TypeError, format, kernel->name, kernel->n_parameters,
                      usmpy_plural((int64_t)kernel->n_parameters), names, word);
-        Py_DECREF(names);
     }
+    Py_XDECREF(names);
+    Py_XDECREF(word);
     return -1;
 }
 
@@ -59,12 +63,8 @@ static int check_count(const usm_kernel *kernel, Py_ssize_t n)
     if (USM_LIKELY((size_t)n == kernel->n_parameters)) {
         return 0;
     }
-    PyObject *given = PyUnicode_FromFormat(n == 1 ? "%zd was given" : "%zd were given", n);
-    if (given != NULL) {
-        refuse_call(kernel, "%s takes %zu argument%s (%U), %U", given);
-        Py_DECREF(given);
-    }
-    return -1;
+    return refuse_call(kernel, "%s takes %zu argument%s (%U), %U",
+                       PyUnicode_FromFormat(n == 1 ? "%zd was given" : "%zd were given", n));
 }
 
 /* The parameter of that name; -1: there is none. */
@@ -96,7 +96,7 @@ static int refuse_name(const usm_kernel *kernel, PyObject *name)
                 kernel->name, name);
         }
     }
-    return refuse_call(kernel, "%s takes %zu argument%s (%U), and none of the name %.60R", name);
+    return refuse_call(kernel, "%s takes %zu argument%s (%U), and none of the name %.60R", Py_NewRef(name));
 }
 
 /* Fills out with all arguments by position, borrowed. 0, or -1 with TypeError. */
@@ -114,19 +114,16 @@ static int put_in_order(const usm_kernel *kernel, PyObject *const *objects, Py_s
             return refuse_name(kernel, name);
         }
         if (out[at] != NULL) {
-            return refuse_call(kernel, "%s takes %zu argument%s (%U), and two were given for %.60R", name);
+            return refuse_call(kernel, "%s takes %zu argument%s (%U), and two were given for %.60R",
+                               Py_NewRef(name));
         }
         out[at] = objects[n + i];
     }
     for (size_t i = 0; i < kernel->n_parameters; i++) {
         if (out[i] == NULL) {
             const char *own = kernel->parameters[i].name;
-            PyObject *name = PyUnicode_FromString(own != NULL ? own : "unnamed");
-            if (name != NULL) {
-                refuse_call(kernel, "%s takes %zu argument%s (%U), and %.60R is missing", name);
-                Py_DECREF(name);
-            }
-            return -1;
+            return refuse_call(kernel, "%s takes %zu argument%s (%U), and %.60R is missing",
+                               PyUnicode_FromString(own != NULL ? own : "unnamed"));
         }
     }
     return 0;
