@@ -154,8 +154,9 @@ static PyObject *flatten(usmpy_array *array, PyObject *const *arguments)
     EACH(wait, usmpy_array_wait)           \
     EACH(ravel, ravel)                     \
     EACH(flatten, flatten)
-#define METHOD(name, method) \
-    USMPY_ENTER(USMArray_##name, ((usmpy_array *)self)->state, method((usmpy_array *)self, arguments))
+#define METHOD(name, method)                                                          \
+    USMPY_ENTER(USMArray_##name, usmpy_deferred_poll(), ((usmpy_array *)self)->state, \
+                method((usmpy_array *)self, arguments))
 METHODS(METHOD)
 
 /* x[...] = value. */
