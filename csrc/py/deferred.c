@@ -274,14 +274,14 @@ static usm_status wait_for_all(void)
     usm_error error;
     int64_t patience_ns = usmpy_wait_was_interrupted() ? PATIENCE_AFTER_INTERRUPT_NS : PATIENCE_NS;
     PyThreadState *thread = PyEval_SaveThread();
-    usm_status status = usm_queues_drain(usm_clock_ns() + patience_ns, usmpy_wait_poll, &thread, &error);
+    usm_status status = usm_queues_drain(USMPY_PATIENCE(usm_clock_ns() + patience_ns, &thread), &error);
     PyEval_RestoreThread(thread);
     if (status == USM_TIMEOUT && say_what_is_pending() < 0) {
         return USM_INTERRUPTED;
     }
     if (status == USM_TIMEOUT) {
         thread = PyEval_SaveThread();
-        status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
+        status = usm_queues_drain(USMPY_PATIENCE(INT64_MAX, &thread), &error);
         PyEval_RestoreThread(thread);
     }
     return status;
@@ -307,7 +307,7 @@ static PyObject *end_main(usmpy_interpreter *own)
     PyThreadState *thread = PyEval_SaveThread();
     usmpy_interpreters_set_ended(); /* sub-interpreters cannot outlive the main one */
     if (status == USM_OK) {         /* tasks that daemon threads submitted in the meantime */
-        status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
+        status = usm_queues_drain(USMPY_PATIENCE(INT64_MAX, &thread), &error);
     }
     PyEval_RestoreThread(thread);
     PyObject *result = report_all(status);

@@ -149,7 +149,7 @@ int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns)
     }
     usm_error error;
     PyThreadState *thread = PyEval_SaveThread();
-    usm_status status = usm_event_wait(event, deadline_ns, usmpy_wait_poll, &thread, &error);
+    usm_status status = usm_event_wait(event, USMPY_PATIENCE(deadline_ns, &thread), &error);
     return end_wait(state, thread, status, &error);
 }
 
@@ -160,7 +160,7 @@ int usmpy_wait_event_end(usmpy_state *state, usm_event *event, int64_t deadline_
     }
     usm_error error;
     PyThreadState *thread = PyEval_SaveThread();
-    usm_status status = usm_event_wait_end(event, deadline_ns, usmpy_wait_poll, &thread, &error);
+    usm_status status = usm_event_wait_end(event, USMPY_PATIENCE(deadline_ns, &thread), &error);
     return end_wait(state, thread, status, &error);
 }
 
@@ -168,7 +168,7 @@ int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns)
 {
     usm_error error;
     PyThreadState *thread = PyEval_SaveThread();
-    usm_status status = usm_queue_wait(queue, deadline_ns, usmpy_wait_poll, &thread, &error);
+    usm_status status = usm_queue_wait(queue, USMPY_PATIENCE(deadline_ns, &thread), &error);
     return end_wait(state, thread, status, &error);
 }
 
@@ -176,7 +176,7 @@ int usmpy_wait_native_queue(usmpy_state *state, usm_queue *queue, void **handle)
 {
     usm_error error;
     PyThreadState *thread = PyEval_SaveThread();
-    usm_status status = usm_queue_enter(queue, handle, usmpy_wait_poll, &thread, &error);
+    usm_status status = usm_queue_enter(queue, handle, USMPY_PATIENCE(INT64_MAX, &thread), &error);
     return end_wait(state, thread, status, &error);
 }
 
@@ -199,7 +199,7 @@ static int wait_for_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode 
     usm_error error;
     PyThreadState *thread = PyEval_SaveThread();
     usm_status status =
-        usm_alloc_wait(alloc, mode, purpose == DELIVER, deadline_ns, usmpy_wait_poll, &thread, &error);
+        usm_alloc_wait(alloc, mode, purpose == DELIVER, USMPY_PATIENCE(deadline_ns, &thread), &error);
     int result = end_wait(state, thread, status, &error);
     if (status == USM_INTERRUPTED && purpose == BUFFER) {
         keep_interrupt();

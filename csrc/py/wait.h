@@ -12,6 +12,7 @@ void usmpy_wait_start(void);
  * `thread` points to the PyThreadState * that PyEval_SaveThread returned, which it replaces.
  */
 bool usmpy_wait_poll(void *thread);
+#define USMPY_PATIENCE(deadline_ns, thread) (&(const usm_patience){deadline_ns, usmpy_wait_poll, thread})
 
 /* Whether a signal, such as Ctrl-C, has ended a wait of this process. */
 bool usmpy_wait_was_interrupted(void);

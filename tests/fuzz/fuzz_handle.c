@@ -21,8 +21,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argc;
     (void)argv;
     usm_error error;
-    HOLDS(usm_share_create(host_place(), USM_DEVICE, 4096, NULL, NULL, &block, &error) == USM_OK);
-    HOLDS(usm_share_export(block, &original, descriptors, NULL, NULL, &error) == USM_OK);
+    HOLDS(usm_share_create(host_place(), USM_DEVICE, 4096, NULL, &block, &error) == USM_OK);
+    HOLDS(usm_share_export(block, &original, descriptors, NULL, &error) == USM_OK);
     original.dtype = USM_FLOAT32;
     original.ndim = 2;
     original.dims[0] = original.dims[1] = 4;

@@ -352,7 +352,7 @@ usm_event *submit_barrier(usm_queue *queue, const usm_wait *waits, size_t n_wait
 usm_status wait_event(usm_event *event)
 {
     usm_error error;
-    usm_status status = usm_event_wait(event, INT64_MAX, NULL, NULL, &error);
+    usm_status status = usm_event_wait(event, NULL, &error);
     if (status != USM_OK) {
         usm_error_clear(&error);
     }
@@ -362,7 +362,7 @@ usm_status wait_event(usm_event *event)
 usm_status wait_queue(usm_queue *queue)
 {
     usm_error error;
-    usm_status status = usm_queue_wait(queue, INT64_MAX, NULL, NULL, &error);
+    usm_status status = usm_queue_wait(queue, NULL, &error);
     if (status != USM_OK) {
         usm_error_clear(&error);
     }
@@ -372,7 +372,7 @@ usm_status wait_queue(usm_queue *queue)
 usm_status wait_alloc(usm_alloc *alloc, usm_access_mode mode)
 {
     usm_error error;
-    usm_status status = usm_alloc_wait(alloc, mode, true, INT64_MAX, NULL, NULL, &error);
+    usm_status status = usm_alloc_wait(alloc, mode, true, NULL, &error);
     if (status != USM_OK) {
         usm_error_clear(&error);
     }
@@ -382,7 +382,7 @@ usm_status wait_alloc(usm_alloc *alloc, usm_access_mode mode)
 void expect_end(usm_event *event, usm_event_state state)
 {
     usm_error error;
-    CHECK_OK(usm_event_wait_end(event, INT64_MAX, NULL, NULL, &error));
+    CHECK_OK(usm_event_wait_end(event, NULL, &error));
     CHECK_EQ(usm_event_get_state(event), state);
     usm_event_release(event);
 }

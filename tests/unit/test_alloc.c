@@ -167,16 +167,19 @@ static void waiting_for_readers_and_writers(void)
     usm_event *reader = submit_access(queue, task_gate, &reading, alloc, USM_READ);
     CHECK(usm_alloc_is_busy(alloc));
     CHECK_EQ(wait_alloc(alloc, USM_READ), USM_OK); /* readers do not meet */
-    CHECK_EQ(usm_alloc_wait(alloc, USM_WRITE, true, usm_clock_ns() + 20000000, NULL, NULL, &error),
+    CHECK_EQ(usm_alloc_wait(alloc, USM_WRITE, true,
+                            &(const usm_patience){usm_clock_ns() + 20000000, NULL, NULL}, &error),
              USM_TIMEOUT);
     gate_open(&reading);
     CHECK_EQ(wait_alloc(alloc, USM_WRITE), USM_OK);
     CHECK(!usm_alloc_is_busy(alloc));
 
     usm_event *writer = submit_access(queue, task_gate, &writing, alloc, USM_WRITE);
-    CHECK_EQ(usm_alloc_wait(alloc, USM_READ, true, usm_clock_ns() + 20000000, NULL, NULL, &error),
+    CHECK_EQ(usm_alloc_wait(alloc, USM_READ, true,
+                            &(const usm_patience){usm_clock_ns() + 20000000, NULL, NULL}, &error),
              USM_TIMEOUT);
-    CHECK_EQ(usm_alloc_wait(alloc, USM_WRITE, true, 0, NULL, NULL, &error), USM_TIMEOUT);
+    CHECK_EQ(usm_alloc_wait(alloc, USM_WRITE, true, &(const usm_patience){0, NULL, NULL}, &error),
+             USM_TIMEOUT);
     gate_open(&writing);
     CHECK_EQ(wait_alloc(alloc, USM_READ), USM_OK);
     usm_alloc_release(alloc);

@@ -130,27 +130,32 @@ static void waits_end_in_other_ways(void)
     usm_event *event = submit_task(queue, task_gate, &held);
 
     int64_t start = usm_clock_ns();
-    CHECK_EQ(usm_event_wait(event, start + 30 * MS, NULL, NULL, &error), USM_TIMEOUT);
+    CHECK_EQ(usm_event_wait(event, &(const usm_patience){start + 30 * MS, NULL, NULL}, &error), USM_TIMEOUT);
     CHECK(usm_clock_ns() - start >= 30 * MS);
-    CHECK_EQ(usm_event_wait(event, 0, NULL, NULL, &error), USM_TIMEOUT);
-    CHECK_EQ(usm_event_wait(event, INT64_MIN, NULL, NULL, &error), USM_TIMEOUT);
+    CHECK_EQ(usm_event_wait(event, &(const usm_patience){0, NULL, NULL}, &error), USM_TIMEOUT);
+    CHECK_EQ(usm_event_wait(event, &(const usm_patience){INT64_MIN, NULL, NULL}, &error), USM_TIMEOUT);
 
     int polls = 0;
     start = usm_clock_ns();
-    CHECK_EQ(usm_event_wait(event, INT64_MAX, count_polls, &polls, &error), USM_INTERRUPTED);
+    CHECK_EQ(usm_event_wait(event, &(const usm_patience){INT64_MAX, count_polls, &polls}, &error),
+             USM_INTERRUPTED);
     CHECK_EQ(polls, 3);
     CHECK(usm_clock_ns() - start >= 55 * MS);
 
     /* A deadline that is nearer than the next poll. */
     polls = 0;
-    CHECK_EQ(usm_event_wait(event, usm_clock_ns() + 10 * MS, count_polls, &polls, &error), USM_TIMEOUT);
+    CHECK_EQ(
+        usm_event_wait(event, &(const usm_patience){usm_clock_ns() + 10 * MS, count_polls, &polls}, &error),
+        USM_TIMEOUT);
     CHECK_EQ(polls, 0);
-    CHECK_EQ(usm_event_wait(event, usm_clock_ns() + 50 * MS, count_polls, &polls, &error), USM_TIMEOUT);
+    CHECK_EQ(
+        usm_event_wait(event, &(const usm_patience){usm_clock_ns() + 50 * MS, count_polls, &polls}, &error),
+        USM_TIMEOUT);
     CHECK(polls <= 2); /* 0 where this thread had no processor for 50 ms */
 
     gate_open(&held);
     CHECK_EQ(wait_event(event), USM_OK);
-    CHECK_EQ(usm_event_wait(event, 0, NULL, NULL, &error), USM_OK);
+    CHECK_EQ(usm_event_wait(event, &(const usm_patience){0, NULL, NULL}, &error), USM_OK);
     usm_event_release(event);
     usm_queue_release(queue);
 }
@@ -183,7 +188,8 @@ static void polls_come_in_spite_of_other_events(void)
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, NULL, make_noise, &noise), 0);
     int polls = 0;
-    CHECK_EQ(usm_event_wait(noise.event, usm_clock_ns() + 10000 * MS, count_polls, &polls, &error),
+    CHECK_EQ(usm_event_wait(noise.event,
+                            &(const usm_patience){usm_clock_ns() + 10000 * MS, count_polls, &polls}, &error),
              USM_INTERRUPTED);
     atomic_store(&noise.stop, true);
     pthread_join(thread, NULL);
@@ -230,7 +236,7 @@ static void the_failure_comes_out_of_every_wait(void)
     usm_event *event = submit_task(queue, task_fail, NULL);
     for (int i = 0; i < 3; i++) {
         usm_error error;
-        CHECK_EQ(usm_event_wait(event, INT64_MAX, NULL, NULL, &error), USM_FAILED);
+        CHECK_EQ(usm_event_wait(event, NULL, &error), USM_FAILED);
         CHECK(strcmp(error.text, "this task was made to fail") == 0);
         CHECK_EQ((intptr_t)error.failure, (intptr_t)event->failure);
         CHECK_EQ(error.failure->code, 42);
@@ -389,11 +395,11 @@ static usm_status use_loan(void *argument, usm_error *error)
     (void)error;
     gate_pass(&self->meet);
     usm_queue *apart = new_queue(true);
-    self->wait = usm_alloc_wait(self->alloc, USM_READ_WRITE, true, INT64_MAX, NULL, NULL, &refused);
+    self->wait = usm_alloc_wait(self->alloc, USM_READ_WRITE, true, NULL, &refused);
     usm_alloc_set_loaned(self->alloc, true);
-    self->loaned = usm_alloc_wait(self->alloc, USM_READ_WRITE, true, INT64_MAX, NULL, NULL, &refused);
+    self->loaned = usm_alloc_wait(self->alloc, USM_READ_WRITE, true, NULL, &refused);
     usm_alloc_set_loaned(self->alloc, false);
-    self->again = usm_alloc_wait(self->alloc, USM_READ_WRITE, true, INT64_MAX, NULL, NULL, &refused);
+    self->again = usm_alloc_wait(self->alloc, USM_READ_WRITE, true, NULL, &refused);
     self->by_memory = check_access(apart, self->alloc, USM_WRITE, &refused);
     self->by_order = check_access(self->queue, self->other, USM_READ, &refused);
     self->beside = check_access(apart, self->other, USM_WRITE, &refused);

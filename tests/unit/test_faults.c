@@ -99,8 +99,8 @@ static void copies(pass *pass, usm_place *place, usm_queue *queue)
     const usm_command barrier = {.kind = USM_COMMAND_BARRIER};
     STEP(pass, submit(queue, &barrier, NULL, 0, NULL, 0, &events[6], &error));
     gate_open(&held);
-    STEP(pass, usm_alloc_wait(doubles, USM_READ, true, INT64_MAX, NULL, NULL, &error));
-    STEP(pass, usm_queue_wait(queue, INT64_MAX, NULL, NULL, &error));
+    STEP(pass, usm_alloc_wait(doubles, USM_READ, true, NULL, &error));
+    STEP(pass, usm_queue_wait(queue, NULL, &error));
     for (int i = 0; i < N; i++) {
         CHECK_EQ(((double *)doubles->pointer)[i], i % 2 ? 4 : 3);
         CHECK_EQ(((int32_t *)ints->pointer)[i], i % 2 ? 4 : 3);
@@ -144,8 +144,8 @@ static void tasks(pass *pass, usm_place *place, usm_queue *queue)
     STEP(pass, submit(queue, &count, accesses, MANY, NULL, 0, &last[0], &error));
     STEP(pass, submit(queue, &count, NULL, 0, waits, MANY, &last[1], &error));
     gate_open(&held);
-    STEP(pass, usm_event_wait(last[0], INT64_MAX, NULL, NULL, &error));
-    STEP(pass, usm_event_wait(last[1], INT64_MAX, NULL, NULL, &error));
+    STEP(pass, usm_event_wait(last[0], NULL, &error));
+    STEP(pass, usm_event_wait(last[1], NULL, &error));
     CHECK_EQ(ran, MANY + 1);
 out:
     gate_open(&held);
@@ -183,9 +183,9 @@ static void failures(pass *pass, usm_place *place, usm_queue *queue)
     STEP(pass, submit(queue, &fail, &writes, 1, NULL, 0, &events[0], &error));
     STEP(pass, submit(queue, &count, &reads, 1, NULL, 0, &events[1], &error));
     gate_open(&held);
-    CHECK_OK(usm_event_wait_end(events[1], INT64_MAX, NULL, NULL, &error));
+    CHECK_OK(usm_event_wait_end(events[1], NULL, &error));
     STEP(pass, submit(queue, &count, &reads, 1, NULL, 0, &events[2], &error));
-    CHECK_OK(usm_event_wait_end(events[2], INT64_MAX, NULL, NULL, &error));
+    CHECK_OK(usm_event_wait_end(events[2], NULL, &error));
     CHECK_EQ(ran, 0);
 out:
     gate_open(&held);
@@ -193,7 +193,7 @@ out:
         if (events[i] == NULL) {
             continue;
         }
-        CHECK_EQ(usm_event_wait(events[i], INT64_MAX, NULL, NULL, &error), USM_FAILED);
+        CHECK_EQ(usm_event_wait(events[i], NULL, &error), USM_FAILED);
         if (error.failure == usm_failure_no_memory()) {
             note(pass, USM_FAILED, &error);
         } else {
@@ -202,7 +202,7 @@ out:
         }
     }
     /* The queue tells it once, unless a wait for one of the events was faster. */
-    for (usm_status told; (told = usm_queue_wait(queue, INT64_MAX, NULL, NULL, &error)) != USM_OK;) {
+    for (usm_status told; (told = usm_queue_wait(queue, NULL, &error)) != USM_OK;) {
         if (told == USM_FAILED) {
             usm_error_clear(&error);
         } else {
@@ -243,7 +243,7 @@ static void exchange(pass *pass, usm_place *place, usm_queue *queue)
     CHECK_EQ(deleted, 0);
     const usm_view there = {imported, imported->pointer, USM_FLOAT32, 2, shape, strides};
     STEP(pass, usm_copy_submit(queue, &there, &view, NULL, &error));
-    STEP(pass, usm_alloc_wait(imported, USM_READ, true, INT64_MAX, NULL, NULL, &error));
+    STEP(pass, usm_alloc_wait(imported, USM_READ, true, NULL, &error));
     for (int i = 0; i < 8; i++) {
         CHECK_EQ(foreign[i], 1);
     }

@@ -76,7 +76,7 @@ static void expect_forked(usm_event *event)
 {
     usm_error error;
     CHECK(usm_event_ended(event));
-    CHECK_EQ(usm_event_wait(event, INT64_MAX, NULL, NULL, &error), USM_FAILED);
+    CHECK_EQ(usm_event_wait(event, NULL, &error), USM_FAILED);
     CHECK_EQ(error.failure->status, USM_FORKED);
     usm_error_clear(&error);
 }
@@ -316,7 +316,8 @@ static void a_waiter_forks(void)
     pid_t child = 0;
     usm_queue *queue = new_queue(true);
     usm_event *event = submit_task(queue, task_gate, &held);
-    CHECK_EQ(usm_event_wait(event, INT64_MAX, fork_while_waiting, &child, &error), USM_INTERRUPTED);
+    CHECK_EQ(usm_event_wait(event, &(const usm_patience){INT64_MAX, fork_while_waiting, &child}, &error),
+             USM_INTERRUPTED);
     await_child(child);
     gate_open(&held);
     expect_end(event, USM_EVENT_COMPLETE);

@@ -392,8 +392,8 @@ static void reading_behind_a_refused_write(void)
         gate_open(&held);
         /* Both have ended before a failure is retrieved: later tasks may read the memory again. */
         usm_error error;
-        CHECK_OK(usm_event_wait_end(reader, INT64_MAX, NULL, NULL, &error));
-        CHECK_OK(usm_event_wait_end(next, INT64_MAX, NULL, NULL, &error));
+        CHECK_OK(usm_event_wait_end(reader, NULL, &error));
+        CHECK_OK(usm_event_wait_end(next, NULL, &error));
         CHECK_EQ(wait_event(reader), fails ? USM_FAILED : USM_OK);
         CHECK_EQ(wait_event(next), fails ? USM_FAILED : USM_OK);
         CHECK_EQ(ran, fails ? 0 : 2);
@@ -648,7 +648,7 @@ static void check_model(const program *program)
     for (int at = 0; at < STEPS; at++) {
         usm_event_state wanted = program->failed[at] ? USM_EVENT_ERROR : USM_EVENT_COMPLETE;
         usm_error error;
-        CHECK_OK(usm_event_wait_end(program->events[at], INT64_MAX, NULL, NULL, &error));
+        CHECK_OK(usm_event_wait_end(program->events[at], NULL, &error));
         if (usm_event_get_state(program->events[at]) != wanted) {
             print_program(program);
             CHECK_FAIL("step %d ended in state %d", at, usm_event_get_state(program->events[at]));

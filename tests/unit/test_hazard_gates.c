@@ -152,7 +152,7 @@ static void open_gate(int which, int submitted)
         if (before < 0) {
             gate_await(&tasks[i].gate, 1);
             if (tasks[i].opened && !tasks[i].over) {
-                CHECK_OK(usm_event_wait_end(tasks[i].event, INT64_MAX, NULL, NULL, &error));
+                CHECK_OK(usm_event_wait_end(tasks[i].event, NULL, &error));
                 CHECK_EQ(usm_event_get_state(tasks[i].event), USM_EVENT_COMPLETE);
                 tasks[i].over = true;
             }

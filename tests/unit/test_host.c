@@ -222,7 +222,7 @@ static void times(void)
     usm_event *plain = submit_barrier(other, NULL, 0);
     CHECK(!plain->profiled);
     usm_event_release(plain);
-    CHECK(usm_queues_drain(INT64_MAX, NULL, NULL, &error) == USM_OK);
+    CHECK(usm_queues_drain(NULL, &error) == USM_OK);
     usm_queue_release(queue);
     usm_queue_release(other);
 }
@@ -256,7 +256,7 @@ static void threads_end_with_their_queue(void)
         if (round % 2 == 0) {
             usm_error error;
             /* The gate is this round's alone; and both threads are idle by then. */
-            CHECK_OK(usm_event_wait_end(b, INT64_MAX, NULL, NULL, &error));
+            CHECK_OK(usm_event_wait_end(b, NULL, &error));
             await_rest();
             _Atomic int ran = 0;
             usm_event *last = submit_task(queue, task_count, &ran);

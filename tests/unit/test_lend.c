@@ -170,7 +170,7 @@ static void act(usm_alloc *alloc, int doing, int stream)
             break;
         case SIGNAL:
             CHECK_OK(usm_alloc_stream_signal(alloc, USM_READ_WRITE, device_with_streams(), &handles[stream],
-                                             NULL, NULL, &error));
+                                             NULL, &error));
             break;
         default:
             CHECK_OK(usm_alloc_lend(alloc, device_with_streams(), &handles[stream], &error));
@@ -460,7 +460,7 @@ static usm_alloc *new_lent(int way)
         CHECK_OK(usm_alloc_import(place, USM_DEVICE, bytes, sizeof bytes, bytes, end_owner, &alloc, &error));
         atomic_fetch_add(&owners_left, 1);
     } else if (way == SHARED) {
-        CHECK_OK(usm_share_create(host_place(), USM_DEVICE, 30000, NULL, NULL, &alloc, &error));
+        CHECK_OK(usm_share_create(host_place(), USM_DEVICE, 30000, NULL, &alloc, &error));
     }
     if (way == POOLED) {
         CHECK_OK(usm_alloc_lend(alloc, device_with_streams(), USM_STREAM_LEGACY, &error));

@@ -178,23 +178,21 @@ static void snapshots(void)
         gate held = GATE_CLOSED;
         usm_queue *queue = new_queue(in_order);
         usm_error error;
-        usm_wait *waits;
-        size_t count;
-        CHECK_OK(usm_queue_snapshot(queue, &waits, &count, &error));
-        CHECK_EQ(count, 0);
-        free(waits);
+        usm_wait_list waits;
+        CHECK_OK(usm_queue_snapshot(queue, &waits, &error));
+        CHECK_EQ(waits.n, 0);
+        usm_wait_list_clear(&waits);
         usm_event *events[3];
         for (int i = 0; i < 3; i++) {
             events[i] = submit_task(queue, task_gate, &held);
         }
-        CHECK_OK(usm_queue_snapshot(queue, &waits, &count, &error));
-        CHECK_EQ(count, in_order ? 1 : 3);
-        CHECK_EQ((intptr_t)waits[count - 1].event, (intptr_t)events[2]);
-        for (size_t i = 0; i < count; i++) {
-            CHECK(!waits[i].data);
-            usm_event_release(waits[i].event);
+        CHECK_OK(usm_queue_snapshot(queue, &waits, &error));
+        CHECK_EQ(waits.n, in_order ? 1 : 3);
+        CHECK_EQ((intptr_t)waits.items[0].event, (intptr_t)events[2]);
+        for (size_t i = 0; i < waits.n; i++) {
+            CHECK(!waits.items[i].data);
         }
-        free(waits);
+        usm_wait_list_clear(&waits);
         gate_open(&held);
         for (int i = 0; i < 3; i++) {
             expect_end(events[i], USM_EVENT_COMPLETE);
@@ -214,9 +212,10 @@ static void a_failure_comes_out_of_the_queue_once(void)
     usm_event *second = submit_task(queue, task_fail, NULL);
     CHECK_EQ(wait_event(second), USM_FAILED);
     usm_event *slow = submit_task(queue, task_gate, &held);
-    CHECK_EQ(usm_queue_wait(queue, usm_clock_ns() + 5000000, NULL, NULL, &error), USM_TIMEOUT);
+    CHECK_EQ(usm_queue_wait(queue, &(const usm_patience){usm_clock_ns() + 5000000, NULL, NULL}, &error),
+             USM_TIMEOUT);
     gate_open(&held);
-    CHECK_EQ(usm_queue_wait(queue, INT64_MAX, NULL, NULL, &error), USM_FAILED);
+    CHECK_EQ(usm_queue_wait(queue, NULL, &error), USM_FAILED);
     CHECK_EQ((intptr_t)error.failure, (intptr_t)first->failure);
     usm_error_clear(&error);
     CHECK_EQ(wait_queue(queue), USM_OK);
@@ -313,7 +312,7 @@ static void a_task_waits_for_another_queue(void)
 /* However many tasks of a queue wait for another one of it: that one finds a thread. */
 static usm_status wait_for_event(void *argument, usm_error *error)
 {
-    return usm_event_wait(argument, INT64_MAX, NULL, NULL, error);
+    return usm_event_wait(argument, NULL, error);
 }
 
 static void many_tasks_wait_for_one_of_their_queue(void)
@@ -380,7 +379,7 @@ static void a_task_submits_tasks(void)
 /* A wait for a queue that meets a failure inside a task: passed on, it is the task's own failure too. */
 static usm_status pass_on(void *queue, usm_error *error)
 {
-    return usm_queue_wait(queue, INT64_MAX, NULL, NULL, error);
+    return usm_queue_wait(queue, NULL, error);
 }
 
 static void a_failure_that_a_task_passes_on(void)
@@ -391,7 +390,7 @@ static void a_failure_that_a_task_passes_on(void)
     CHECK_EQ(wait_event(failed), USM_FAILED);
     usm_event *task = submit_access(queue, pass_on, other, alloc, USM_WRITE);
     usm_error error;
-    CHECK_EQ(usm_queue_wait(queue, INT64_MAX, NULL, NULL, &error), USM_FAILED);
+    CHECK_EQ(usm_queue_wait(queue, NULL, &error), USM_FAILED);
     CHECK_EQ((intptr_t)error.failure->cause, (intptr_t)failed->failure);
     CHECK_EQ(error.failure->code, 42);
     usm_error_clear(&error);
@@ -415,9 +414,10 @@ static void draining_all_queues(void)
     usm_error error;
     usm_queue *a = make_busy(&held, true), *b = make_busy(&held, false), *c = new_queue(true);
     usm_event *failed = submit_task(c, task_fail, NULL);
-    CHECK_EQ(usm_queues_drain(usm_clock_ns() + 5000000, NULL, NULL, &error), USM_TIMEOUT);
+    CHECK_EQ(usm_queues_drain(&(const usm_patience){usm_clock_ns() + 5000000, NULL, NULL}, &error),
+             USM_TIMEOUT);
     gate_open(&held);
-    CHECK_OK(usm_queues_drain(INT64_MAX, NULL, NULL, &error));
+    CHECK_OK(usm_queues_drain(NULL, &error));
     CHECK(usm_event_ended(failed));
     CHECK(!usm_failure_is_retrieved(failed->failure)); /* a drain at the exit asks for nothing */
     CHECK_EQ(wait_queue(c), USM_FAILED);

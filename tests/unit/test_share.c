@@ -147,7 +147,7 @@ static usm_alloc *new_shared(usm_place *place, size_t nbytes)
 {
     usm_alloc *alloc;
     usm_error error;
-    CHECK_OK(usm_share_create(place, USM_DEVICE, nbytes, NULL, NULL, &alloc, &error));
+    CHECK_OK(usm_share_create(place, USM_DEVICE, nbytes, NULL, &alloc, &error));
     CHECK(usm_share_has(alloc));
     return alloc;
 }
@@ -156,7 +156,7 @@ static void export_block(usm_alloc *alloc, usm_share_handle *handle, int *descri
 {
     usm_error error;
     memset(handle, 0, sizeof *handle);
-    CHECK_OK(usm_share_export(alloc, handle, descriptors, NULL, NULL, &error));
+    CHECK_OK(usm_share_export(alloc, handle, descriptors, NULL, &error));
     CHECK_OK(usm_handle_seal(handle, &error));
     CHECK_OK(usm_handle_check(handle, descriptors, handle->n_descriptors, &error));
 }
@@ -319,7 +319,7 @@ static void a_refused_open_leaves_nothing(void)
     dead_exporter = true;
     CHECK_EQ(usm_share_open(place, &handle, descriptors, false, &opened, &error), USM_VALUE);
     dead_exporter = false;
-    CHECK_EQ(usm_share_create(place, USM_HOST, 100, NULL, NULL, &opened, &error), USM_BUFFER);
+    CHECK_EQ(usm_share_create(place, USM_HOST, 100, NULL, &opened, &error), USM_BUFFER);
     int next = dup(0);
     close(next);
     CHECK_EQ(next, descriptors[1] + 1); /* no descriptor is left open */

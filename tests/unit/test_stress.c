@@ -149,7 +149,8 @@ static void leave(uint64_t *seed, usm_event *event, bool fails)
         CHECK_EQ(wait_event(old), old_fails ? USM_FAILED : USM_OK);
     } else if (random_below(seed, 4) == 0) {
         usm_error error;
-        usm_status status = usm_event_wait(old, usm_clock_ns() + 100000, NULL, NULL, &error);
+        usm_status status =
+            usm_event_wait(old, &(const usm_patience){usm_clock_ns() + 100000, NULL, NULL}, &error);
         CHECK(status == USM_TIMEOUT || status == (old_fails ? USM_FAILED : USM_OK));
         if (status == USM_FAILED) {
             usm_error_clear(&error);
@@ -223,7 +224,7 @@ static void mix(uint64_t *seed)
         case 2: /* a consumer has it, and does nothing */
             if (streams_are_there()) {
                 void *stream = any_stream(seed);
-                CHECK_OK(usm_alloc_stream_signal(a, USM_READ, place->device, stream, NULL, NULL, &error));
+                CHECK_OK(usm_alloc_stream_signal(a, USM_READ, place->device, stream, NULL, &error));
                 CHECK_OK(usm_alloc_lend(a, place->device, stream, &error));
             }
             break;
@@ -244,7 +245,7 @@ static void mix(uint64_t *seed)
 static usm_status wait_inside(void *argument, usm_error *error)
 {
     work *work = argument;
-    usm_status status = usm_event_wait_end(work->before, INT64_MAX, NULL, NULL, error);
+    usm_status status = usm_event_wait_end(work->before, NULL, error);
     usm_event_release(work->before);
     usm_event_release(submit_task(work->queue, task_count, &nested));
     usm_queue_release(work->queue);
@@ -318,7 +319,7 @@ static void trim(uint64_t *seed)
     if (random_below(seed, 2) == 0) {
         usm_reclaim_place(place);
     } else {
-        CHECK_OK(usm_reclaim(place->context, NULL, NULL, &error));
+        CHECK_OK(usm_reclaim(place->context, NULL, &error));
     }
 }
 
@@ -351,7 +352,7 @@ static DLManagedTensorVersioned *lend(usm_alloc *alloc, int32_t value, void *str
     const usm_device_info *info = &place->device->info;
     const DLDevice device = {(DLDeviceType)info->dlpack_type, info->dlpack_id};
     usm_error error;
-    CHECK_OK(usm_alloc_stream_signal(alloc, USM_READ_WRITE, place->device, stream, NULL, NULL, &error));
+    CHECK_OK(usm_alloc_stream_signal(alloc, USM_READ_WRITE, place->device, stream, NULL, &error));
     DLManagedTensorVersioned *tensor = usm_export_versioned(&view, device, 0, stream);
     CHECK(tensor != NULL);
     fill_in_stream(tensor->dl_tensor.data, value, WORDS, stream);

@@ -41,7 +41,7 @@ static void expect_reports(int reports)
 static void end_of(usm_event *event)
 {
     usm_error error;
-    CHECK_OK(usm_event_wait_end(event, INT64_MAX, NULL, NULL, &error));
+    CHECK_OK(usm_event_wait_end(event, NULL, &error));
 }
 
 static void the_queue_reports_when_it_ends(void)
@@ -105,14 +105,14 @@ static void a_look_at_the_memory_asks_for_nothing(void)
     usm_error error;
     usm_event_release(submit_access(queue, task_fail, NULL, alloc, USM_WRITE));
     for (int i = 0; i < 3; i++) {
-        CHECK_EQ(usm_alloc_wait(alloc, USM_READ, false, INT64_MAX, NULL, NULL, &error), USM_FAILED);
+        CHECK_EQ(usm_alloc_wait(alloc, USM_READ, false, NULL, &error), USM_FAILED);
         usm_error_clear(&error);
     }
     usm_queue_release(queue);
     expect_reports(1);
     CHECK_EQ(wait_alloc(alloc, USM_READ), USM_FAILED); /* a report does not make the memory good */
     CHECK_EQ(wait_alloc(alloc, USM_READ), USM_OK);
-    CHECK_OK(usm_alloc_wait(alloc, USM_READ, false, INT64_MAX, NULL, NULL, &error));
+    CHECK_OK(usm_alloc_wait(alloc, USM_READ, false, NULL, &error));
     usm_alloc_release(alloc);
 }
 
@@ -164,7 +164,7 @@ static void all_queues_report_at_the_exit(void)
     usm_event *event = submit_task(queue, task_fail, NULL);
     usm_event_release(submit_task(other, task_fail, NULL));
     usm_error error;
-    CHECK_OK(usm_queues_drain(INT64_MAX, NULL, NULL, &error));
+    CHECK_OK(usm_queues_drain(NULL, &error));
     usm_queues_report(NULL);
     expect_reports(2);
     usm_queues_report(NULL);

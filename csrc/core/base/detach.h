@@ -6,12 +6,20 @@
 #define USM_CORE_DETACH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * What a blocked thread does every 20 ms without any lock: true ends the wait with USM_INTERRUPTED. NULL:
  * never.
  */
 typedef bool (*usm_wait_poll)(void *argument);
+
+/* How long a wait may take; a pointer that is NULL: until what is waited for has ended. */
+typedef struct usm_patience {
+    int64_t deadline_ns; /* usm_clock_ns; INT64_MAX: none */
+    usm_wait_poll poll;
+    void *argument;
+} usm_patience;
 
 /*
  * All set once, before other threads are here; what the first returns is for the second. The argument

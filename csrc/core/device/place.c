@@ -56,11 +56,11 @@ bool usm_places_are_at_work(usm_place *place)
     return are;
 }
 
-usm_status usm_places_wait(struct usm_context *context, usm_wait_poll poll, void *argument, usm_error *error)
+usm_status usm_places_wait(struct usm_context *context, const usm_patience *patience, usm_error *error)
 {
     usm_status status = USM_OK;
     for (const usm_place_part *const *part = all_parts; *part != NULL && status == USM_OK; part++) {
-        status = (*part)->finish_work != NULL ? (*part)->finish_work(context, poll, argument, error) : USM_OK;
+        status = (*part)->finish_work != NULL ? (*part)->finish_work(context, patience, error) : USM_OK;
     }
     return status;
 }

@@ -54,8 +54,7 @@ typedef struct usm_place_part {
     /* The context goes, or `create` of a part failed. */
     void (*destroy)(usm_place *place);
     /* usm_places_wait */
-    usm_status (*finish_work)(struct usm_context *context, usm_wait_poll poll, void *argument,
-                              usm_error *error);
+    usm_status (*finish_work)(struct usm_context *context, const usm_patience *patience, usm_error *error);
     /* Whether the driver has work on the device, which it may wait for where it is given something back. */
     bool (*is_at_work)(usm_place *place);
 } usm_place_part;
@@ -70,7 +69,7 @@ bool usm_place_is_at_work(usm_place *place);
  * Waits for what the driver has of the context's work, ten seconds at most, so that the memory it holds comes
  * back. Work of the host is left alone. Fails with USM_INTERRUPTED alone. No lock, no GIL.
  */
-usm_status usm_places_wait(struct usm_context *context, usm_wait_poll poll, void *argument, usm_error *error);
+usm_status usm_places_wait(struct usm_context *context, const usm_patience *patience, usm_error *error);
 
 /* For core/device/context.c: a place, and over all from this one on. NULL: memory ran out. */
 usm_place *usm_place_new(struct usm_context *context, usm_device *device);

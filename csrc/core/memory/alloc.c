@@ -115,7 +115,8 @@ static usm_status allocate(usm_place *place, usm_kind kind, size_t block, void *
     if (status == USM_MEMORY) {
         usm_error_clear(error);
         thread = thread != NULL ? thread : usm_detach();
-        status = usm_reclaim(place->context, usm_detach_poll, &thread, error);
+        status =
+            usm_reclaim(place->context, &(const usm_patience){INT64_MAX, usm_detach_poll, &thread}, error);
         if (status == USM_OK) {
             status = ask_driver(place, kind, block, out, zeroed, error);
         }

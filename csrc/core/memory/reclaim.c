@@ -270,9 +270,9 @@ size_t usm_reclaim_place(usm_place *place)
     return freed;
 }
 
-usm_status usm_reclaim(usm_context *context, usm_wait_poll poll, void *argument, usm_error *error)
+usm_status usm_reclaim(usm_context *context, const usm_patience *patience, usm_error *error)
 {
-    usm_status status = usm_places_wait(context, poll, argument, error);
+    usm_status status = usm_places_wait(context, patience, error);
     usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
     for (; place != NULL; place = place->next) {
         usm_reclaim_place(place);

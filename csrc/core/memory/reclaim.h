@@ -51,7 +51,7 @@ size_t usm_reclaim_place(usm_place *place);
  * holds. The caller may hold the GIL of tasks of the host, so these are not waited for. Fails with
  * USM_INTERRUPTED alone. No lock, no GIL.
  */
-usm_status usm_reclaim(usm_context *context, usm_wait_poll poll, void *argument, usm_error *error);
+usm_status usm_reclaim(usm_context *context, const usm_patience *patience, usm_error *error);
 
 /*
  * Sets the limit of what the driver is asked for (usage.h); SIZE_MAX: none. Reclaims if more is held already.

@@ -23,8 +23,8 @@ static usm_status waits_for_host(usm_alloc *alloc, bool *out, usm_error *error)
 }
 
 /* Has the driver note the end of all that is pending on the memory. */
-static usm_status signal_openers(usm_share *share, usm_alloc *alloc, uint8_t *order, usm_wait_poll poll,
-                                 void *argument, usm_error *error)
+static usm_status signal_openers(usm_share *share, usm_alloc *alloc, uint8_t *order,
+                                 const usm_patience *patience, usm_error *error)
 {
     usm_queue *queue;
     usm_event *event = NULL;
@@ -34,7 +34,7 @@ static usm_status signal_openers(usm_share *share, usm_alloc *alloc, uint8_t *or
     bool by_host;
     usm_status status = waits_for_host(alloc, &by_host, error);
     if (status == USM_OK && by_host) {
-        status = usm_alloc_wait(alloc, USM_READ_WRITE, true, INT64_MAX, poll, argument, error);
+        status = usm_alloc_wait(alloc, USM_READ_WRITE, true, patience, error);
     }
     if (status == USM_OK) {
         status = usm_place_queue(share->place, &queue, error);
@@ -45,14 +45,14 @@ static usm_status signal_openers(usm_share *share, usm_alloc *alloc, uint8_t *or
     status = usm_queue_submit(queue, &submission, &event, error);
     if (status == USM_OK && (usm_event_ended(event) || !usm_event_in_driver(event))) {
         /* It has followed work of the host that came meanwhile, or failed with that. */
-        status = usm_event_wait(event, INT64_MAX, poll, argument, error);
+        status = usm_event_wait(event, patience, error);
     }
     if (status == USM_OK) {
         status = USM_UNLESS_FORKED(queue->backend, error,
                                    USM_CALL(share->entries, signal)(queue, &share->memory, order, error));
     }
     if (status == USM_LATER) {
-        status = usm_event_wait(event, INT64_MAX, poll, argument, error);
+        status = usm_event_wait(event, patience, error);
     }
     if (event != NULL) {
         usm_event_release(event);
@@ -62,7 +62,7 @@ static usm_status signal_openers(usm_share *share, usm_alloc *alloc, uint8_t *or
 }
 
 usm_status usm_share_export(usm_alloc *alloc, usm_share_handle *handle,
-                            int descriptors[USM_HANDLE_DESCRIPTORS], usm_wait_poll poll, void *argument,
+                            int descriptors[USM_HANDLE_DESCRIPTORS], const usm_patience *patience,
                             usm_error *error)
 {
     usm_status status = USM_OK;
@@ -78,9 +78,9 @@ usm_status usm_share_export(usm_alloc *alloc, usm_share_handle *handle,
     usm_share *share = usm_share_of(alloc);
     const usm_share_record *record = &share->record;
     if (share->entries->signal == NULL) {
-        status = usm_alloc_wait(alloc, USM_READ_WRITE, true, INT64_MAX, poll, argument, error);
+        status = usm_alloc_wait(alloc, USM_READ_WRITE, true, patience, error);
     } else {
-        status = signal_openers(share, alloc, handle->order, poll, argument, error);
+        status = signal_openers(share, alloc, handle->order, patience, error);
     }
     if (status == USM_OK) {
         status = usm_descriptors_copy(record->descriptors, record->n_descriptors, descriptors, error);

@@ -13,7 +13,7 @@
  * memory that is not shared. No lock, no GIL.
  */
 usm_status usm_share_export(usm_alloc *alloc, usm_share_handle *handle,
-                            int descriptors[USM_HANDLE_DESCRIPTORS], usm_wait_poll poll, void *argument,
+                            int descriptors[USM_HANDLE_DESCRIPTORS], const usm_patience *patience,
                             usm_error *error);
 
 #endif

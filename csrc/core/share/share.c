@@ -213,8 +213,8 @@ static usm_status create_block(usm_share *share, usm_error *error)
     return status;
 }
 
-usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_wait_poll poll,
-                            void *argument, usm_alloc **out, usm_error *error)
+usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, const usm_patience *patience,
+                            usm_alloc **out, usm_error *error)
 {
     const usm_share_entries *entries;
     if (nbytes == 0) {
@@ -232,7 +232,7 @@ usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_
     status = create_block(share, error);
     if (status == USM_MEMORY) {
         usm_error_clear(error);
-        status = usm_reclaim(place->context, poll, argument, error);
+        status = usm_reclaim(place->context, patience, error);
         if (status == USM_OK) {
             status = create_block(share, error);
         }

@@ -43,8 +43,8 @@ static inline bool usm_share_has(const usm_alloc *alloc)
  * device uses all of it. USM_BUFFER, which says why, where there is none. No lock, no GIL. `poll`: for a wait
  * where memory runs out.
  */
-usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, usm_wait_poll poll,
-                            void *argument, USM_GIVES usm_alloc **out, usm_error *error);
+usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, const usm_patience *patience,
+                            USM_GIVES usm_alloc **out, usm_error *error);
 
 /*
  * Closes the blocks of ended allocations that other processes had open and have closed since

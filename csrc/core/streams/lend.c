@@ -220,7 +220,7 @@ void usm_alloc_settle(usm_alloc *alloc)
 }
 
 usm_status usm_alloc_stream_signal(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
-                                   usm_wait_poll poll, void *argument, usm_error *error)
+                                   const usm_patience *patience, usm_error *error)
 {
     usm_wait_list waits;
     lend lend;
@@ -239,7 +239,7 @@ usm_status usm_alloc_stream_signal(usm_alloc *alloc, usm_access_mode mode, usm_d
     }
     status = usm_hazard_look(alloc, mode, &waits, error);
     if (status == USM_OK && waits.n > 0) {
-        status = usm_stream_follow(device, stream, waits.items, waits.n, poll, argument, error);
+        status = usm_stream_follow(device, stream, waits.items, waits.n, patience, error);
     }
     usm_wait_list_clear(&waits);
     return status;

@@ -36,7 +36,7 @@ void usm_alloc_settle(usm_alloc *alloc);
  * (usm_stream_follow). Enqueues nothing if nothing is pending, or only in that very stream. No lock, no GIL.
  */
 usm_status usm_alloc_stream_signal(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
-                                   usm_wait_poll poll, void *argument, usm_error *error);
+                                   const usm_patience *patience, usm_error *error);
 /*
  * Makes the work that is enqueued in the stream now a task that accesses the memory: the memory lives until
  * it has completed, and later uses are ordered after it. Does nothing if the stream is idle or is being

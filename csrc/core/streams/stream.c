@@ -135,7 +135,7 @@ static bool is_in_stream(usm_event *event, const usm_device *device, const void 
  * other tasks that are not in the stream have ended when this returns.
  */
 static usm_status wait_for_host(const usm_device *device, const void *handle, usm_wait *waits, size_t *n,
-                                usm_wait_poll poll, void *argument, usm_error *error)
+                                const usm_patience *patience, usm_error *error)
 {
     size_t kept = 0;
     const usm_backend *backend = device->backend;
@@ -150,7 +150,7 @@ static usm_status wait_for_host(const usm_device *device, const void *handle, us
             }
             continue;
         }
-        usm_status status = usm_event_wait_end(event, INT64_MAX, poll, argument, error);
+        usm_status status = usm_event_wait_end(event, patience, error);
         if (status != USM_OK) {
             return status;
         }
@@ -160,7 +160,7 @@ static usm_status wait_for_host(const usm_device *device, const void *handle, us
 }
 
 usm_status usm_stream_follow(usm_device *device, void *handle, const usm_wait *waits, size_t n_waits,
-                             usm_wait_poll poll, void *argument, usm_error *error)
+                             const usm_patience *patience, usm_error *error)
 {
     usm_stream_facts facts;
     usm_queue *stream = NULL;
@@ -175,7 +175,7 @@ usm_status usm_stream_follow(usm_device *device, void *handle, const usm_wait *w
     for (size_t i = 0; i < n_waits; i++) {
         left[i] = (usm_wait){waits[i].event, false};
     }
-    status = wait_for_host(device, handle, left, &n_waits, poll, argument, error);
+    status = wait_for_host(device, handle, left, &n_waits, patience, error);
     if (status == USM_OK && n_waits > 0 && facts.capturing) {
         status = usm_error_set(
             error, USM_BUFFER,

@@ -24,7 +24,7 @@ usm_status usm_stream_queue(usm_device *device, void *stream, USM_GIVES usm_queu
  * stream is being captured and something is pending. No lock, no GIL.
  */
 usm_status usm_stream_follow(usm_device *device, void *stream, const usm_wait *waits, size_t n_waits,
-                             usm_wait_poll poll, void *argument, usm_error *error);
+                             const usm_patience *patience, usm_error *error);
 
 /* The driver's stream of a queue, for others to be ordered with; NULL: the queue has none. */
 void *usm_queue_stream(const usm_queue *queue);

@@ -43,33 +43,19 @@ static size_t count_pending(const usm_queue *queue)
     return n;
 }
 
-usm_status usm_pending_list(usm_queue *queue, usm_wait **out, size_t *count, usm_error *error)
+usm_status usm_pending_list(usm_queue *queue, usm_wait_list *list, usm_error *error)
 {
-    usm_wait *waits = NULL;
-    usm_status status = USM_OK;
-    size_t i = 0;
+    bool enough = true;
+    usm_wait_list_init(list);
     usm_lock_take(&queue->lock);
-    usm_event *from = queue->first;
-    if (queue->in_order && from != NULL && usm_event_current() == NULL) {
+    usm_event *event = atomic_load_explicit(&queue->last, memory_order_relaxed);
+    while (event != NULL && enough) {
+        enough = usm_wait_list_add(list, event, false);
         /* The last one ends last. Inside a task it may wait for that task, and the others are needed too. */
-        from = atomic_load_explicit(&queue->last, memory_order_relaxed);
-    }
-    size_t n = from == queue->first ? count_pending(queue) : 1;
-    if (n > 0) {
-        waits = usm_malloc(n * sizeof *waits);
-        if (waits == NULL) {
-            status = usm_error_memory(error, n * sizeof *waits, "a list of events");
-            n = 0;
-            from = NULL;
-        }
-    }
-    for (usm_event *event = from; event != NULL; event = event->following) {
-        waits[i++] = (usm_wait){usm_event_retain(event), false};
+        event = queue->in_order && usm_event_current() == NULL ? NULL : event->previous;
     }
     usm_lock_give(&queue->lock);
-    *out = waits;
-    *count = n;
-    return status;
+    return enough ? USM_OK : usm_error_memory(error, list->n * 2 * sizeof(usm_wait), "a list of events");
 }
 
 size_t usm_queues_pending(usm_device **oldest)

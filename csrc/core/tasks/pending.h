@@ -2,7 +2,7 @@
 #ifndef USM_CORE_PENDING_H
 #define USM_CORE_PENDING_H
 
-#include "event.h"
+#include "hazard.h"
 
 /* Queue lock held. */
 void usm_pending_append(usm_queue *queue, usm_event *event);
@@ -10,10 +10,10 @@ void usm_pending_append(usm_queue *queue, usm_event *event);
 void usm_pending_forget(usm_queue *queue, usm_event *event);
 
 /*
- * Events that stand for all work submitted so far: one count each, in a malloc'd array. Inside a task those
- * that may wait for it, too. No lock.
+ * A new list of events that stand for all work submitted so far, the latest first. Inside a task those that
+ * may wait for it, too. No lock.
  */
-usm_status usm_pending_list(usm_queue *queue, USM_GIVES usm_wait **out, size_t *count, usm_error *error);
+usm_status usm_pending_list(usm_queue *queue, USM_GIVES usm_wait_list *list, usm_error *error);
 /*
  * How many tasks of all queues have not ended. *oldest is the device of the one that was submitted first,
  * NULL if there is none. Any thread, no lock.

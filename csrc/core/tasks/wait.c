@@ -5,8 +5,6 @@
 #include "hazard.h"
 #include "pending.h"
 
-#include <stdlib.h>
-
 /* How often a blocked thread checks for signals. */
 #define POLL_NS 20000000
 
@@ -78,9 +76,11 @@ static bool wait_in_backend(usm_event *event)
     return usm_event_ended(event);
 }
 
-usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
-                              usm_error *error)
+usm_status usm_event_wait_end(usm_event *event, const usm_patience *patience, usm_error *error)
 {
+    const usm_patience forever = {INT64_MAX, NULL, NULL};
+    patience = patience != NULL ? patience : &forever;
+    int64_t deadline_ns = patience->deadline_ns;
     if (usm_event_ended(event)) {
         return USM_OK;
     }
@@ -89,7 +89,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
         return status;
     }
     /* Not restarted by a wake-up: other events wake this thread too, and must not keep it from polling. */
-    int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
+    int64_t next_poll = patience->poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
     if (deadline_ns == INT64_MAX && wait_in_backend(event)) {
         return USM_OK;
     }
@@ -102,7 +102,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     usm_event_watch_closely(event);
     usm_mutex_lock(&leaf->mutex);
     while (!usm_event_ended(event)) {
-        int64_t now = poll != NULL || deadline_ns != INT64_MAX ? usm_clock_ns() : 0;
+        int64_t now = patience->poll != NULL || deadline_ns != INT64_MAX ? usm_clock_ns() : 0;
         if (now >= deadline_ns) {
             status =
                 usm_error_set(error, USM_TIMEOUT, "the work did not complete before the timeout expired");
@@ -114,7 +114,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
             continue;
         }
         usm_mutex_unlock(&leaf->mutex);
-        bool stop = poll(argument);
+        bool stop = patience->poll(patience->argument);
         usm_mutex_lock(&leaf->mutex);
         if (stop) {
             status = usm_error_set(error, USM_INTERRUPTED, "interrupted");
@@ -128,10 +128,9 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     return status;
 }
 
-usm_status usm_event_wait(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
-                          usm_error *error)
+usm_status usm_event_wait(usm_event *event, const usm_patience *patience, usm_error *error)
 {
-    usm_status status = usm_event_wait_end(event, deadline_ns, poll, argument, error);
+    usm_status status = usm_event_wait_end(event, patience, error);
     if (status == USM_OK && usm_event_get_state(event) == USM_EVENT_ERROR) {
         usm_failure_deliver(event->failure);
         usm_queue_prune(event->queue);
@@ -189,56 +188,66 @@ static usm_status mark(usm_queue *queue, usm_error *error)
     return usm_queue_submit(queue, &submission, NULL, error);
 }
 
-usm_status usm_queue_snapshot(usm_queue *queue, usm_wait **out, size_t *count, usm_error *error)
+usm_status usm_queue_snapshot(usm_queue *queue, usm_wait_list *list, usm_error *error)
 {
+    usm_wait_list_init(list);
     usm_status status = mark(queue, error);
-    return status == USM_OK ? usm_pending_list(queue, out, count, error) : status;
+    return status == USM_OK ? usm_pending_list(queue, list, error) : status;
+}
+
+/* Waits for those of the events that are needed, however they end, unless the status is an error already. */
+static usm_status wait_for(usm_wait_list *list, bool (*is_needed)(usm_event *), const usm_patience *patience,
+                           usm_status status, usm_error *error)
+{
+    for (size_t i = 0; i < list->n && status == USM_OK; i++) {
+        if (is_needed(list->items[i].event)) {
+            status = usm_event_wait_end(list->items[i].event, patience, error);
+        }
+    }
+    usm_wait_list_clear(list);
+    return status;
+}
+
+/* It does not wait for the task that this thread runs. */
+static bool may_end(usm_event *event)
+{
+    return !usm_event_needs_current(event);
+}
+
+static bool is_outside(usm_event *event)
+{
+    return !usm_event_in_driver(event) && may_end(event);
+}
+
+static bool is_in_driver(usm_event *event)
+{
+    return usm_event_in_driver(event);
 }
 
 /* Waits for what was submitted through usmpy, however it ends. */
-static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
-                               usm_error *error)
+static usm_status wait_for_own(usm_queue *queue, const usm_patience *patience, usm_error *error)
 {
-    usm_wait *waits;
-    size_t count;
-    usm_status status = usm_pending_list(queue, &waits, &count, error);
-    for (size_t i = count; i-- > 0;) { /* the last first: when it has ended, most of the others have */
-        if (status == USM_OK && !usm_event_needs_current(waits[i].event)) {
-            status = usm_event_wait_end(waits[i].event, deadline_ns, poll, argument, error);
-        }
-        usm_event_release(waits[i].event);
-    }
-    free(waits);
-    return status;
+    usm_wait_list list;
+    usm_status status = usm_pending_list(queue, &list, error);
+    return wait_for(&list, may_end, patience, status, error);
 }
 
-usm_status usm_queue_enter(usm_queue *queue, void **handle, usm_wait_poll poll, void *argument,
-                           usm_error *error)
+usm_status usm_queue_enter(usm_queue *queue, void **handle, const usm_patience *patience, usm_error *error)
 {
-    usm_wait *waits = NULL;
-    size_t count = 0;
-    usm_status status = USM_OK;
+    usm_wait_list list;
     *handle = usm_queue_handle(queue);
-    if (*handle != NULL && atomic_load_explicit(&queue->last, memory_order_acquire) != NULL) {
-        status = usm_pending_list(queue, &waits, &count, error);
+    if (*handle == NULL || atomic_load_explicit(&queue->last, memory_order_acquire) == NULL) {
+        return USM_OK;
     }
-    for (size_t i = 0; i < count; i++) {
-        usm_event *event = waits[i].event;
-        if (status == USM_OK && !usm_event_in_driver(event) && !usm_event_needs_current(event)) {
-            status = usm_event_wait_end(event, INT64_MAX, poll, argument, error);
-        }
-        usm_event_release(event);
-    }
-    free(waits);
-    return status;
+    usm_status status = usm_pending_list(queue, &list, error);
+    return wait_for(&list, is_outside, patience, status, error);
 }
 
-usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
-                          usm_error *error)
+usm_status usm_queue_wait(usm_queue *queue, const usm_patience *patience, usm_error *error)
 {
     usm_status status = mark(queue, error);
     if (status == USM_OK) {
-        status = wait_for_own(queue, deadline_ns, poll, argument, error);
+        status = wait_for_own(queue, patience, error);
     }
     if (status != USM_OK) {
         return status;
@@ -258,38 +267,32 @@ usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll p
     return status;
 }
 
-usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argument, usm_error *error)
+usm_status usm_queues_drain(const usm_patience *patience, usm_error *error)
 {
     usm_status status = USM_OK;
     for (usm_queue *queue = usm_queues_next(NULL); queue != NULL; queue = usm_queues_next(queue)) {
         if (status == USM_OK) {
-            status = wait_for_own(queue, deadline_ns, poll, argument, error);
+            status = wait_for_own(queue, patience, error);
         }
     }
     return status;
 }
 
-static usm_status wait_in_driver(usm_context *context, usm_wait_poll poll, void *argument, usm_error *error)
+static usm_status wait_in_driver(usm_context *context, const usm_patience *patience, usm_error *error)
 {
     enum { SECONDS = 10 };
-    int64_t deadline_ns = usm_clock_ns() + SECONDS * INT64_C(1000000000);
+    usm_patience some = patience != NULL ? *patience : (usm_patience){.poll = NULL};
+    some.deadline_ns = usm_clock_ns() + SECONDS * INT64_C(1000000000);
     usm_status status = USM_OK;
     if (context->backend->event_poll == NULL) {
         return USM_OK;
     }
     for (usm_queue *queue = usm_queues_next(NULL); queue != NULL; queue = usm_queues_next(queue)) {
-        usm_wait *waits = NULL;
-        size_t count = 0;
-        if (queue->context == context && usm_pending_list(queue, &waits, &count, NULL) != USM_OK) {
-            count = 0;
+        usm_wait_list list;
+        if (queue->context == context && status != USM_INTERRUPTED) {
+            status = usm_pending_list(queue, &list, NULL);
+            status = wait_for(&list, is_in_driver, &some, status, NULL);
         }
-        for (size_t i = 0; i < count; i++) {
-            if (status != USM_INTERRUPTED && usm_event_in_driver(waits[i].event)) {
-                status = usm_event_wait_end(waits[i].event, deadline_ns, poll, argument, NULL);
-            }
-            usm_event_release(waits[i].event);
-        }
-        free(waits);
     }
     return status == USM_INTERRUPTED ? usm_error_set(error, status, "interrupted") : USM_OK;
 }
@@ -329,8 +332,8 @@ static bool is_before_the_end(usm_alloc *alloc)
     return before;
 }
 
-usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers, int64_t deadline_ns,
-                          usm_wait_poll poll, void *argument, usm_error *error)
+usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers, const usm_patience *patience,
+                          usm_error *error)
 {
     uint64_t stripe = usm_alloc_stripe(alloc);
     usm_wait_list waits;
@@ -349,7 +352,7 @@ usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers,
         usm_event *event = waits.items[i].event;
         /* Memory that is older than this task has a content now; what the task made itself has none yet. */
         if (loaned || is_of_this_task || !usm_event_needs_current(event)) {
-            status = usm_event_wait_end(event, deadline_ns, poll, argument, error);
+            status = usm_event_wait_end(event, patience, error);
         }
     }
     usm_wait_list_clear(&waits);

@@ -211,20 +211,16 @@ static int order_after(usm_queue *queue, usm_queue *after, usmpy_array *array)
     const usm_command command = {.kind = USM_COMMAND_BARRIER};
     const usm_access access = {array->alloc, USM_READ};
     usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
-    usm_wait *waits = NULL;
+    usm_wait_list waits;
     usm_error error;
-    usm_status status = USM_OK;
-    if (after != NULL) {
-        status = usm_queue_snapshot(after, &waits, &submission.n_waits, &error);
-        submission.waits = waits;
-    }
+    usm_wait_list_init(&waits);
+    usm_status status = after == NULL ? USM_OK : usm_queue_snapshot(after, &waits, &error);
     if (status == USM_OK) {
+        submission.waits = waits.items;
+        submission.n_waits = waits.n;
         status = usm_queue_submit(queue, &submission, NULL, &error);
     }
-    for (size_t i = 0; i < submission.n_waits; i++) {
-        usm_event_release(waits[i].event);
-    }
-    free(waits);
+    usm_wait_list_clear(&waits);
     return usmpy_check(array->state, status, &error);
 }
 

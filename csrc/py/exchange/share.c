@@ -28,8 +28,8 @@ static PyObject *share(usmpy_state *state, PyObject *const *arguments)
     size_t nbytes = (size_t)usm_dtype_nbytes(array->dtype, array->size);
     usm_place *place = usmpy_queue_of(array->queue)->place;
     PyThreadState *thread = PyEval_SaveThread();
-    usm_status status = usm_share_create(place, (usm_kind)array->alloc->kind, nbytes, usmpy_wait_poll,
-                                         &thread, &alloc, &error);
+    usm_status status = usm_share_create(place, (usm_kind)array->alloc->kind, nbytes,
+                                         USMPY_PATIENCE(INT64_MAX, &thread), &alloc, &error);
     PyEval_RestoreThread(thread);
     if (status != USM_OK) {
         return usmpy_raise(state, status, &error);
@@ -66,7 +66,7 @@ PyObject *usmpy_array_get_ipc_handle(PyObject *self, PyObject *Py_UNUSED(unused)
     memset(&handle, 0, sizeof handle);
     PyThreadState *thread = PyEval_SaveThread();
     usm_status status =
-        usm_share_export(array->alloc, &handle, descriptors, usmpy_wait_poll, &thread, &error);
+        usm_share_export(array->alloc, &handle, descriptors, USMPY_PATIENCE(INT64_MAX, &thread), &error);
     PyEval_RestoreThread(thread);
     if (usmpy_check(array->state, status, &error) < 0) {
         return NULL;

@@ -238,7 +238,7 @@ int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stre
     if (!ended && !usm_alloc_has_failed(alloc)) {
         PyThreadState *thread = PyEval_SaveThread();
         usm_status status =
-            usm_alloc_stream_signal(alloc, mode, device, stream, usmpy_wait_poll, &thread, &error);
+            usm_alloc_stream_signal(alloc, mode, device, stream, USMPY_PATIENCE(INT64_MAX, &thread), &error);
         PyEval_RestoreThread(thread);
         if (usmpy_check(state, status, &error) < 0) {
             return -1;

@@ -139,10 +139,10 @@ PyObject *usmpy_queue_wait_for(usmpy_state *state, PyObject *self, PyObject *con
 {
     PyObject *other = arguments[0];
     usm_queue *queue = usmpy_queue_of(self), *earlier = NULL;
-    usm_wait *waits = NULL, one = {NULL, false}; /* order, not data: a failure is not propagated */
-    size_t n = 1;
+    usm_wait_list waits; /* for order alone: a failure is not propagated */
+    usm_wait_list_init(&waits);
     if (Py_IS_TYPE(other, state->event_type)) {
-        one.event = ((usmpy_event *)other)->event;
+        (void)usm_wait_list_add(&waits, ((usmpy_event *)other)->event, false); /* which has room for it */
     } else if (Py_IS_TYPE(other, state->queue_type)) {
         earlier = usm_queue_retain(usmpy_queue_of(other));
     } else {
@@ -161,19 +161,15 @@ PyObject *usmpy_queue_wait_for(usmpy_state *state, PyObject *self, PyObject *con
     usm_error error;
     usm_status status = USM_OK;
     if (earlier != NULL) {
-        status = usm_queue_snapshot(earlier, &waits, &n, &error);
+        status = usm_queue_snapshot(earlier, &waits, &error);
         usm_queue_release(earlier);
     }
-    if (status == USM_OK && n > 0) {
+    if (status == USM_OK && waits.n > 0) {
         const usm_command command = {.kind = USM_COMMAND_BARRIER};
-        const usm_submission submission = {
-            .command = &command, .waits = earlier != NULL ? waits : &one, .n_waits = n};
+        const usm_submission submission = {.command = &command, .waits = waits.items, .n_waits = waits.n};
         status = usm_queue_submit(queue, &submission, NULL, &error);
     }
-    for (size_t i = 0; waits != NULL && i < n; i++) {
-        usm_event_release(waits[i].event);
-    }
-    free(waits);
+    usm_wait_list_clear(&waits);
     if (status != USM_OK) {
         return usmpy_raise(state, status, &error);
     }
