@@ -15,12 +15,6 @@ cl_int usm_opencl_ask(const usm_opencl_event *event, cl_event id)
     return code == CL_SUCCESS ? status : code;
 }
 
-/* As it was seen last, without a call of the driver. */
-static cl_int status_of(const usm_opencl_event *event)
-{
-    return atomic_load_explicit(&((usm_opencl_event *)event)->status, memory_order_relaxed);
-}
-
 /*
  * A waiting thread may have seen the success before (wait.c), and is then believed. A profiling queue reads
  * its times here, since the driver's event has them from its end on (OpenCL API 3.0, 5.14). How long a launch
@@ -32,11 +26,11 @@ static cl_int status_of(const usm_opencl_event *event)
 usm_progress usm_opencl_event_poll(usm_event *base, usm_error *error)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
-    if (status_of(event) > CL_COMPLETE) {
-        cl_int status = usm_opencl_ask(event, atomic_load_explicit(&event->id, memory_order_relaxed));
-        atomic_store_explicit(&event->status, status, memory_order_relaxed);
+    cl_int how = atomic_load_explicit(&event->status, memory_order_relaxed);
+    if (how > CL_COMPLETE) {
+        how = usm_opencl_ask(event, atomic_load_explicit(&event->id, memory_order_relaxed));
+        atomic_store_explicit(&event->status, how, memory_order_relaxed);
     }
-    cl_int how = status_of(event);
     if (how > CL_COMPLETE) {
         return how == CL_RUNNING ? USM_PROGRESS_RUNNING : USM_PROGRESS_PENDING;
     }

@@ -33,11 +33,7 @@ static void *svm_allocate(const usm_opencl_api *api, cl_context context, cl_svm_
 
 static void svm_free(const usm_opencl_api *api, cl_context context, void *pointer, bool readable)
 {
-    char *raw = pointer;
-    if (readable) {
-        raw -= ((size_t *)pointer)[-1];
-    }
-    api->clSVMFree(context, raw);
+    api->clSVMFree(context, readable ? (char *)pointer - ((size_t *)pointer)[-1] : pointer);
 }
 
 /* One of the three functions of the extension; NULL with the driver's code where it fails. */

@@ -215,45 +215,41 @@ void usm_opencl_program_destroy(usm_program *base)
     usm_opencl_platform_of_program(base)->api->clReleaseProgram(base->native);
 }
 
-/* For the cache on disk, and for Program.binary. */
+/*
+ * For the cache on disk, and for Program.binary. The driver lists one binary for each device of the context;
+ * where the pointer is NULL it writes none (CL_PROGRAM_BINARIES).
+ */
 usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size, usm_error *error)
 {
     const usm_opencl_api *api = usm_opencl_platform_of_program(base)->api;
+    cl_program id = base->native;
     cl_device_id own = usm_opencl_device_of(base->place->device)->id;
-    cl_uint n = 0;
-    cl_device_id *devices = NULL;
-    size_t *sizes = NULL;
-    unsigned char **binaries = NULL;
+    cl_uint n = 0, ours = 0;
     usm_status status = USM_OK;
-    cl_int code = api->clGetProgramInfo(base->native, CL_PROGRAM_NUM_DEVICES, sizeof n, &n, NULL);
-    if (code == CL_SUCCESS) {
-        devices = usm_calloc(n, sizeof *devices);
-        sizes = usm_calloc(n, sizeof *sizes);
-        binaries = usm_calloc(n, sizeof *binaries);
-        if (devices == NULL || sizes == NULL || binaries == NULL) {
-            status = usm_error_memory(error, n * sizeof *sizes, "a list of binaries");
-            goto done;
-        }
-        code = api->clGetProgramInfo(base->native, CL_PROGRAM_DEVICES, n * sizeof *devices, devices, NULL);
+    cl_int code = api->clGetProgramInfo(id, CL_PROGRAM_NUM_DEVICES, sizeof n, &n, NULL);
+    cl_device_id *devices = usm_calloc(n + 1, sizeof *devices);
+    size_t *sizes = usm_calloc(n + 1, sizeof *sizes);
+    unsigned char **binaries = usm_calloc(n + 1, sizeof *binaries);
+    if (devices == NULL || sizes == NULL || binaries == NULL) {
+        status = usm_error_memory(error, n * sizeof *sizes, "a list of binaries");
+        goto done;
     }
     if (code == CL_SUCCESS) {
-        code = api->clGetProgramInfo(base->native, CL_PROGRAM_BINARY_SIZES, n * sizeof *sizes, sizes, NULL);
+        code = api->clGetProgramInfo(id, CL_PROGRAM_DEVICES, n * sizeof *devices, devices, NULL);
     }
-    /*
-     * The driver lists one binary for each device of the context; where the pointer is NULL it writes
-     * none (CL_PROGRAM_BINARIES).
-     */
-    cl_uint ours = 0;
-    while (code == CL_SUCCESS && ours < n && devices[ours] != own) {
+    if (code == CL_SUCCESS) {
+        code = api->clGetProgramInfo(id, CL_PROGRAM_BINARY_SIZES, n * sizeof *sizes, sizes, NULL);
+    }
+    while (ours < n && devices[ours] != own) {
         ours++;
     }
-    if (code == CL_SUCCESS && ours < n && sizes[ours] > 0) {
+    if (code == CL_SUCCESS && sizes[ours] > 0) { /* 0 behind the last device */
         binaries[ours] = usm_malloc(sizes[ours]);
         if (binaries[ours] == NULL) {
             status = usm_error_memory(error, sizes[ours], "a program's binary");
             goto done;
         }
-        code = api->clGetProgramInfo(base->native, CL_PROGRAM_BINARIES, n * sizeof *binaries, binaries, NULL);
+        code = api->clGetProgramInfo(id, CL_PROGRAM_BINARIES, n * sizeof *binaries, binaries, NULL);
         if (code == CL_SUCCESS) {
             *out = binaries[ours];
             *size = sizes[ours];

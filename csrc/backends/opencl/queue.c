@@ -60,10 +60,7 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         function = "clRetainCommandQueue";
         code = platform->api->clRetainCommandQueue(queue->foreign);
         native->id = code == CL_SUCCESS ? queue->foreign : NULL;
-    } else {
-        native->id = usm_opencl_queue_cache_take(queue, native->context);
-    }
-    if (native->id == NULL && queue->foreign == NULL) {
+    } else if ((native->id = usm_opencl_queue_cache_take(queue, native->context)) == NULL) {
         native->id = make_queue(queue, native->context, &code);
     }
     if (native->id == NULL) {
