@@ -120,22 +120,21 @@ static usm_level_zero_recording *new_recording(const usm_queue *queue, const usm
         usm_error_memory(error, sizeof *made, "a list of commands");
         return NULL;
     }
+    const char *function = "zeCommandListCreate";
     ze_result_t result =
         usm_level_zero.zeCommandListCreate(usm_level_zero_context_of(queue->context)->id,
                                            usm_level_zero_device_of(queue->device)->id, &desc, &made->id);
-    if (result != ZE_RESULT_SUCCESS) {
-        usm_level_zero_failed(error, result, "zeCommandListCreate");
-        free(made);
-        return NULL;
-    }
-    result = usm_level_zero.zeFenceCreate(list->runner, &fence, &made->fence);
-    if (result != ZE_RESULT_SUCCESS) {
-        usm_level_zero_failed(error, result, "zeFenceCreate");
+    if (result == ZE_RESULT_SUCCESS) {
+        function = "zeFenceCreate";
+        result = usm_level_zero.zeFenceCreate(list->runner, &fence, &made->fence);
+        if (result == ZE_RESULT_SUCCESS) {
+            return made;
+        }
         usm_level_zero.zeCommandListDestroy(made->id);
-        free(made);
-        return NULL;
     }
-    return made;
+    usm_level_zero_failed(error, result, function);
+    free(made);
+    return NULL;
 }
 
 /*

@@ -64,12 +64,9 @@ usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
         return usm_error_memory(error, sizeof *native, "a context");
     }
     native->driver = driver;
-    ze_result_t result = ZE_RESULT_SUCCESS;
-    if (context->foreign != NULL) {
-        native->id = context->foreign; /* Level Zero counts no users: the owner is kept alive by others */
-    } else {
-        result = new_context(context, driver, &native->id);
-    }
+    native->id = context->foreign; /* Level Zero counts no users: the owner is kept alive by others */
+    ze_result_t result =
+        context->foreign != NULL ? ZE_RESULT_SUCCESS : new_context(context, driver, &native->id);
     if (result != ZE_RESULT_SUCCESS) {
         free(native);
         return usm_level_zero_failed(error, result, "zeContextCreate");
