@@ -55,12 +55,9 @@ usm_status usm_cuda_context_create(usm_context *context, usm_error *error)
         }
         usm_cuda_relax(&scope);
         CUresult code = usm_cuda_pinned_prepare();
-        if (code != CUDA_SUCCESS) {
-            status = usm_cuda_failed_on(context->devices[i], error, code, "cuMemHostAlloc");
-        }
         usm_cuda_leave(&scope);
-        if (status != USM_OK) {
-            return status;
+        if (code != CUDA_SUCCESS) {
+            return usm_cuda_failed_on(context->devices[i], error, code, "cuMemHostAlloc");
         }
     }
     context->native =

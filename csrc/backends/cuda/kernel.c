@@ -21,12 +21,7 @@ static const char *find_symbol(const usm_program *base, const char *name)
     const usm_cuda_program *native = base->native;
     char *const *symbols = native->symbols;
     for (size_t i = 0; symbols != NULL && symbols[i] != NULL; i++) {
-        if (strcmp(symbols[i], name) == 0) {
-            return symbols[i];
-        }
-    }
-    for (size_t i = 0; base->kernels != NULL && base->kernels[i] != NULL; i++) {
-        if (strcmp(base->kernels[i], name) == 0) {
+        if (strcmp(symbols[i], name) == 0 || (base->kernels != NULL && strcmp(base->kernels[i], name) == 0)) {
             return symbols[i];
         }
     }
@@ -72,13 +67,6 @@ done:
     return status;
 }
 
-static usm_status ask_attribute(CUfunction function, CUfunction_attribute attribute, int *out,
-                                usm_error *error)
-{
-    CUresult code = usm_cuda.cuFuncGetAttribute(out, attribute, function);
-    return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed(error, code, "cuFuncGetAttribute");
-}
-
 /*
  * Limits of this kernel on this device: registers and shared memory of its code may allow fewer work-items in
  * a group than the device does.
@@ -86,13 +74,13 @@ static usm_status ask_attribute(CUfunction function, CUfunction_attribute attrib
 static usm_status ask_limits(usm_kernel *base, usm_cuda_kernel *native, usm_device *device, usm_error *error)
 {
     int items = 0, fixed = 0, most = 0, grid = 0, block = 0;
-    usm_status status =
-        ask_attribute(native->function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &items, error);
-    if (status == USM_OK) {
-        status = ask_attribute(native->function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &fixed, error);
+    CUresult code =
+        usm_cuda.cuFuncGetAttribute(&items, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, native->function);
+    if (code == CUDA_SUCCESS) {
+        code = usm_cuda.cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, native->function);
     }
-    if (status != USM_OK) {
-        return status;
+    if (code != CUDA_SUCCESS) {
+        return usm_cuda_failed(error, code, "cuFuncGetAttribute");
     }
     CUdevice id = usm_cuda_device_of(device)->id;
     if (usm_cuda.cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, id) !=

@@ -176,10 +176,7 @@ static CUresult close_latest(usm_cuda_timeline *timeline)
         !atomic_load_explicit(&((usm_cuda_event *)latest)->event.has_python_object, memory_order_relaxed)) {
         return CUDA_SUCCESS;
     }
-    uint64_t number = usm_cuda_number_of(&latest->event);
-    return atomic_load_explicit(&timeline->fenced, memory_order_relaxed) >= number
-               ? CUDA_SUCCESS
-               : usm_cuda_timeline_fence(timeline, number);
+    return usm_cuda_timeline_fence(timeline, usm_cuda_number_of(&latest->event));
 }
 
 /* All links are known to the driver, or have ended. Queue lock held, the context current. */

@@ -102,10 +102,8 @@ static CUresult open_event(usm_cuda_mapping *mapping, const uint8_t *order, CUev
         }
     }
     usm_cuda_imported *event = usm_calloc(1, sizeof *event);
-    if (event == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    CUresult code = usm_cuda.cuIpcOpenEventHandle(&event->id, handle);
+    CUresult code =
+        event == NULL ? CUDA_ERROR_OUT_OF_MEMORY : usm_cuda.cuIpcOpenEventHandle(&event->id, handle);
     if (code != CUDA_SUCCESS) {
         free(event);
         return code;

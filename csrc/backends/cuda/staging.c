@@ -38,10 +38,9 @@ static CUresult grow(bool large)
     char *data;
     size_t n = large ? 1 : SMALL_PIECES, size = large ? USM_CUDA_PINNED_LARGE : USM_CUDA_PINNED_SMALL;
     usm_cuda_pinned *pieces = usm_malloc(n * sizeof *pieces);
-    if (pieces == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    CUresult code = usm_cuda.cuMemHostAlloc((void **)&data, n * size, CU_MEMHOSTALLOC_PORTABLE);
+    CUresult code = pieces == NULL
+                        ? CUDA_ERROR_OUT_OF_MEMORY
+                        : usm_cuda.cuMemHostAlloc((void **)&data, n * size, CU_MEMHOSTALLOC_PORTABLE);
     if (code != CUDA_SUCCESS) {
         free(pieces);
         return code;

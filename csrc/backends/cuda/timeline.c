@@ -22,18 +22,14 @@ static CUresult take_fence(usm_cuda_timeline *timeline, usm_cuda_fence **out)
         fence = usm_freelist_pop(&native->fences);
         pthread_mutex_unlock(&native->lock);
     }
-    *out = fence;
-    if (fence != NULL) {
-        return CUDA_SUCCESS;
-    }
-    fence = usm_calloc(1, sizeof *fence);
     if (fence == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    CUresult code = usm_cuda.cuEventCreate(&fence->id, CU_EVENT_DISABLE_TIMING);
-    if (code != CUDA_SUCCESS) {
-        free(fence);
-        return code;
+        fence = usm_calloc(1, sizeof *fence);
+        CUresult code = fence == NULL ? CUDA_ERROR_OUT_OF_MEMORY
+                                      : usm_cuda.cuEventCreate(&fence->id, CU_EVENT_DISABLE_TIMING);
+        if (code != CUDA_SUCCESS) {
+            free(fence);
+            return code;
+        }
     }
     *out = fence;
     return CUDA_SUCCESS;
