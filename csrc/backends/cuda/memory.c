@@ -234,7 +234,6 @@ usm_status usm_cuda_memory_query(usm_context *context, const void *pointer, usm_
                                  usm_error *error)
 {
     usm_cuda_scope scope;
-    *info = (usm_pointer_info){.device = NULL};
     usm_status status = usm_cuda_enter(context->devices[0], &scope, error);
     if (status == USM_OK) {
         status = ask_pointer(pointer, info, error);

@@ -115,7 +115,7 @@ usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer
     const usm_level_zero_context *native = usm_level_zero_context_of(context);
     ze_memory_allocation_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
     ze_device_handle_t device = NULL;
-    *info = (usm_pointer_info){.identifies = USM_IDENTIFIES_ALL};
+    info->identifies = USM_IDENTIFIES_ALL;
     if (pointer == NULL) {
         return USM_OK;
     }

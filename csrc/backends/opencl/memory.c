@@ -184,7 +184,6 @@ usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, us
     const usm_opencl_platform *platform = native->platform;
     cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
     cl_device_id device = NULL;
-    *info = (usm_pointer_info){.device = NULL};
     if (native->memory != USM_OPENCL_INTEL_USM || platform->alloc_info == NULL) {
         return USM_OK;
     }

@@ -382,7 +382,7 @@ typedef struct usm_backend {
      */
     void (*memory_trim)(const usm_place *place);
     /*
-     * Says what the driver knows about a pointer.
+     * Says what the driver knows about a pointer. *info is zeros at the call.
      *   Thread: any. Locks: none. Blocks: never. NULL: the backend can use any pointer of the process (host).
      */
     usm_status (*memory_query)(usm_context *context, const void *pointer, usm_pointer_info *info,
