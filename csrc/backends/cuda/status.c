@@ -3,26 +3,23 @@
 
 #include "core/tasks/unretrieved.h"
 
-/* Both functions may still be missing while the library is being opened. */
+/* What the driver says of a code. Both functions may still be missing while the library is being opened. */
+static const char *text_of(CUresult(CUDAAPI *ask)(CUresult code, const char **text), CUresult code,
+                           const char *unknown)
+{
+    const char *text = NULL;
+    return ask == NULL || ask(code, &text) != CUDA_SUCCESS || text == NULL ? unknown : text;
+}
+
 const char *usm_cuda_name(CUresult code)
 {
-    const char *name = NULL;
-    if (usm_cuda.cuGetErrorName == NULL || usm_cuda.cuGetErrorName(code, &name) != CUDA_SUCCESS ||
-        name == NULL) {
-        return "CUDA_ERROR_UNKNOWN";
-    }
-    return name;
+    return text_of(usm_cuda.cuGetErrorName, code, "CUDA_ERROR_UNKNOWN");
 }
 
 /* The driver's own sentence about a code. */
 static const char *meaning(CUresult code)
 {
-    const char *text = NULL;
-    if (usm_cuda.cuGetErrorString == NULL || usm_cuda.cuGetErrorString(code, &text) != CUDA_SUCCESS ||
-        text == NULL) {
-        return "the driver does not say what that means";
-    }
-    return text;
+    return text_of(usm_cuda.cuGetErrorString, code, "the driver does not say what that means");
 }
 
 /*

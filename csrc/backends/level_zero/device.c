@@ -171,11 +171,6 @@ static void ask_images(const usm_level_zero_device *device, usm_device_info *inf
     info->aspects |= usm_aspect_bit(USM_ASPECT_IMAGE, images.maxImageDims2D > 0);
 }
 
-static usm_device_type type_of(ze_device_type_t type)
-{
-    return type == ZE_DEVICE_TYPE_GPU ? USM_GPU : type == ZE_DEVICE_TYPE_CPU ? USM_CPU : USM_ACCELERATOR;
-}
-
 /* Blocks above maxMemAllocSize are allowed where the driver has relaxed limits (memory.c). */
 static ze_result_t describe(usm_level_zero_device *device, usm_device_info *info, usm_device_type *type)
 {
@@ -185,7 +180,9 @@ static ze_result_t describe(usm_level_zero_device *device, usm_device_info *info
     if (result != ZE_RESULT_SUCCESS) {
         return result;
     }
-    *type = type_of(properties.type);
+    *type = properties.type == ZE_DEVICE_TYPE_GPU   ? USM_GPU
+            : properties.type == ZE_DEVICE_TYPE_CPU ? USM_CPU
+                                                    : USM_ACCELERATOR;
     snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, properties.name);
     if (properties.vendorId == INTEL) {
         snprintf(info->vendor, sizeof info->vendor, "Intel(R) Corporation");

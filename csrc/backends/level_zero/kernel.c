@@ -23,7 +23,6 @@ static usm_status describe(usm_kernel *base, const char *name, const ze_kernel_p
                                      program->spirv_size, error);
 }
 
-/* The struct ends in one usm_argument for each parameter: what the driver was given last (launch.c). */
 usm_status usm_level_zero_kernel_create(usm_kernel *base, const char *name, usm_error *error)
 {
     const ze_kernel_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_KERNEL_DESC, .pKernelName = name};

@@ -98,7 +98,6 @@ static usm_status ask_parameters(usm_kernel *base, const usm_opencl_api *api, cl
     return status;
 }
 
-/* The struct ends in one usm_argument for each parameter: what the driver was given last (launch.c). */
 usm_status usm_opencl_kernel_create(usm_kernel *base, const char *name, usm_error *error)
 {
     const usm_opencl_api *api = usm_opencl_platform_of_program(base->program)->api;

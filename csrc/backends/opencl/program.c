@@ -72,16 +72,6 @@ static cl_program create(const usm_program *base, cl_context context, cl_device_
     }
 }
 
-/* The list "a;b;c" of clGetProgramInfo, which is cut. */
-static char **split_names(char *list)
-{
-    size_t n = *list != 0;
-    for (char *at = list; (at = strchr(at, ';')) != NULL; n++) {
-        *at++ = 0;
-    }
-    return usm_program_names(list, n);
-}
-
 /*
  * Names are known from the build on (CL_PROGRAM_KERNEL_NAMES). Where the driver does not report them,
  * base->kernels stays NULL, and kernels are found by their names alone.
@@ -100,7 +90,11 @@ static void list_kernels(usm_program *base, cl_program id)
     }
     char *list = calloc(1, size + 1);
     if (list != NULL && api->clGetProgramInfo(id, CL_PROGRAM_KERNEL_NAMES, size, list, NULL) == CL_SUCCESS) {
-        base->kernels = split_names(list);
+        n = list[0] != 0;
+        for (char *at = list; (at = strchr(at, ';')) != NULL; n++) { /* "a;b;c" */
+            *at++ = 0;
+        }
+        base->kernels = usm_program_names(list, n);
     }
     free(list);
 }
