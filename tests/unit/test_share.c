@@ -57,15 +57,15 @@ int close(int fd)
 static _Atomic int n_open, n_signals, n_waits;
 static _Atomic bool dead_exporter;
 
-static usm_status create(usm_place *place, usm_shared_memory *memory, usm_share_record *record, bool *zeroed,
-                         usm_error *error)
+static usm_status create(const usm_place *place, usm_shared_memory *memory, usm_share_record *record,
+                         bool *zeroed, usm_error *error)
 {
     usm_status status = USM_CALL(&usm_memfd_entries, create)(place, memory, record, zeroed, error);
     n_open += status == USM_OK;
     return status;
 }
 
-static usm_status open_block(usm_place *place, const usm_share_record *record, bool readonly,
+static usm_status open_block(const usm_place *place, const usm_share_record *record, bool readonly,
                              usm_shared_memory *memory, usm_error *error)
 {
     usm_share_record own = *record;
@@ -104,7 +104,7 @@ static usm_status wait_for_end(usm_queue *queue, const usm_shared_memory *memory
     return USM_OK;
 }
 
-static void close_block(usm_place *place, const usm_shared_memory *memory)
+static void close_block(const usm_place *place, const usm_shared_memory *memory)
 {
     USM_CALL(&usm_memfd_entries, close)(place, memory);
     n_open--;

@@ -284,7 +284,7 @@ static usm_status create(const usm_place *place, usm_cuda_mapping *mapping, int 
     return code == CUDA_SUCCESS ? USM_OK : refused(mapping->device, code, function, error);
 }
 
-usm_status usm_cuda_share_create(usm_place *place, usm_shared_memory *memory, usm_share_record *record,
+usm_status usm_cuda_share_create(const usm_place *place, usm_shared_memory *memory, usm_share_record *record,
                                  bool *zeroed, usm_error *error)
 {
     usm_cuda_scope scope;
@@ -333,7 +333,7 @@ static usm_status import(usm_cuda_mapping *mapping, int descriptor, usm_error *e
     return code == CUDA_SUCCESS ? USM_OK : refused(mapping->device, code, function, error);
 }
 
-usm_status usm_cuda_share_open(usm_place *place, const usm_share_record *record, bool readonly,
+usm_status usm_cuda_share_open(const usm_place *place, const usm_share_record *record, bool readonly,
                                usm_shared_memory *memory, usm_error *error)
 {
     usm_cuda_scope scope;
@@ -363,7 +363,8 @@ usm_status usm_cuda_share_open(usm_place *place, const usm_share_record *record,
     return USM_OK;
 }
 
-usm_status usm_cuda_share_make_writable(usm_place *place, const usm_shared_memory *memory, usm_error *error)
+usm_status usm_cuda_share_make_writable(const usm_place *place, const usm_shared_memory *memory,
+                                        usm_error *error)
 {
     usm_cuda_mapping *mapping = memory->native;
     usm_cuda_scope scope;
@@ -382,7 +383,7 @@ usm_status usm_cuda_share_make_writable(usm_place *place, const usm_shared_memor
 }
 
 /* What a lost context had went with it. */
-void usm_cuda_share_close(usm_place *place, const usm_shared_memory *memory)
+void usm_cuda_share_close(const usm_place *place, const usm_shared_memory *memory)
 {
     usm_cuda_mapping *mapping = memory->native;
     usm_cuda_scope scope;

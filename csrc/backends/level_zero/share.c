@@ -46,7 +46,7 @@ static void put_handle(const usm_place *place, const ze_ipc_mem_handle_t *handle
 }
 
 /* The driver's handle, and a duplicate of its descriptor. */
-static usm_status get_handle(usm_place *place, void *pointer, ze_ipc_mem_handle_t *handle,
+static usm_status get_handle(const usm_place *place, void *pointer, ze_ipc_mem_handle_t *handle,
                              usm_share_record *record, usm_error *error)
 {
     handle_head head;
@@ -81,8 +81,8 @@ static usm_status get_handle(usm_place *place, void *pointer, ze_ipc_mem_handle_
 }
 
 /* `native` is the driver's handle, which stays valid until the block is freed. */
-usm_status usm_level_zero_share_create(usm_place *place, usm_shared_memory *memory, usm_share_record *record,
-                                       bool *zeroed, usm_error *error)
+usm_status usm_level_zero_share_create(const usm_place *place, usm_shared_memory *memory,
+                                       usm_share_record *record, bool *zeroed, usm_error *error)
 {
     if (!usm_level_zero_device_of(place->device)->driver->shares_memory) {
         return usm_error_set(error, USM_BUFFER,
@@ -132,7 +132,7 @@ static ze_result_t open_handle(const usm_place *place, const share_bytes *bytes,
 }
 
 /* The driver maps what the descriptor holds: the call has no argument for the size. */
-static usm_status check_size(usm_place *place, const usm_shared_memory *memory, usm_error *error)
+static usm_status check_size(const usm_place *place, const usm_shared_memory *memory, usm_error *error)
 {
     void *base = NULL;
     size_t size = 0;
@@ -152,7 +152,7 @@ static usm_status check_size(usm_place *place, const usm_shared_memory *memory, 
 }
 
 /* There are no read-only mappings of such memory. */
-usm_status usm_level_zero_share_open(usm_place *place, const usm_share_record *record, bool readonly,
+usm_status usm_level_zero_share_open(const usm_place *place, const usm_share_record *record, bool readonly,
                                      usm_shared_memory *memory, usm_error *error)
 {
     usm_level_zero_context *context = usm_level_zero_context_of(place->context);
@@ -191,7 +191,7 @@ usm_status usm_level_zero_share_open(usm_place *place, const usm_share_record *r
     return status;
 }
 
-void usm_level_zero_share_close(usm_place *place, const usm_shared_memory *memory)
+void usm_level_zero_share_close(const usm_place *place, const usm_shared_memory *memory)
 {
     usm_level_zero_context *context = usm_level_zero_context_of(place->context);
     ze_ipc_mem_handle_t *handle = memory->native;

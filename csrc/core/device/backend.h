@@ -213,8 +213,8 @@ typedef struct usm_share_entries {
      * USM_BUFFER, with the reason, where this machine cannot share such memory (a driver without the call, a
      * sandbox that passes no descriptors). Blocks: driver.
      */
-    usm_status (*create)(usm_place *place, usm_shared_memory *memory, usm_share_record *record, bool *zeroed,
-                         usm_error *error);
+    usm_status (*create)(const usm_place *place, usm_shared_memory *memory, usm_share_record *record,
+                         bool *zeroed, usm_error *error);
     /*
      * Writes what tells a process that opens the block when the work that `queue` has so far has ended: as a
      * rule the handle of an event for several processes, which is recorded in the queue. The queue is in
@@ -235,14 +235,14 @@ typedef struct usm_share_entries {
      * of this size and kind, or the exporter has ended and the memory with it: nothing is mapped then.
      * Blocks: driver.
      */
-    usm_status (*open)(usm_place *place, const usm_share_record *record, bool readonly,
+    usm_status (*open)(const usm_place *place, const usm_share_record *record, bool readonly,
                        usm_shared_memory *memory, usm_error *error);
     /*
      * A second handle of the block allows what that of `open` forbade by `readonly`: the device may write to
      * the memory from now on, at the same pointer. May be called twice, and by several threads at once.
      * Blocks: driver. NULL: `open` never forbids writes.
      */
-    usm_status (*make_writable)(usm_place *place, const usm_shared_memory *memory, usm_error *error);
+    usm_status (*make_writable)(const usm_place *place, const usm_shared_memory *memory, usm_error *error);
     /*
      * Orders later work of `queue`, in order and of the block's place, after what `signal` recorded. The
      * core calls it at every open, unless `order` is zeros, or the process that made the handle is this one
@@ -256,7 +256,7 @@ typedef struct usm_share_entries {
      * Gives back a block that was created or opened here. All work of this process on it has ended; that of
      * others may not have. Thread: also one of a queue. Blocks: driver; never without has_driver.
      */
-    void (*close)(usm_place *place, const usm_shared_memory *memory);
+    void (*close)(const usm_place *place, const usm_shared_memory *memory);
 } usm_share_entries;
 
 /*

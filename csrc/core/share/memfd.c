@@ -26,8 +26,8 @@ static usm_status map(int file, bool readonly, usm_shared_memory *memory, usm_er
     return USM_OK;
 }
 
-static usm_status memfd_create_block(usm_place *place, usm_shared_memory *memory, usm_share_record *record,
-                                     bool *zeroed, usm_error *error)
+static usm_status memfd_create_block(const usm_place *place, usm_shared_memory *memory,
+                                     usm_share_record *record, bool *zeroed, usm_error *error)
 {
     (void)place;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -59,7 +59,7 @@ static usm_status memfd_create_block(usm_place *place, usm_shared_memory *memory
     return USM_OK;
 }
 
-static usm_status memfd_open_block(usm_place *place, const usm_share_record *record, bool readonly,
+static usm_status memfd_open_block(const usm_place *place, const usm_share_record *record, bool readonly,
                                    usm_shared_memory *memory, usm_error *error)
 {
     struct stat facts;
@@ -82,7 +82,8 @@ static usm_status memfd_open_block(usm_place *place, const usm_share_record *rec
     return map(record->descriptors[0], readonly, memory, error);
 }
 
-static usm_status memfd_make_writable(usm_place *place, const usm_shared_memory *memory, usm_error *error)
+static usm_status memfd_make_writable(const usm_place *place, const usm_shared_memory *memory,
+                                      usm_error *error)
 {
     (void)place;
     if (mprotect(memory->pointer, memory->nbytes, PROT_READ | PROT_WRITE) != 0) {
@@ -92,7 +93,7 @@ static usm_status memfd_make_writable(usm_place *place, const usm_shared_memory 
     return USM_OK;
 }
 
-static void memfd_close(usm_place *place, const usm_shared_memory *memory)
+static void memfd_close(const usm_place *place, const usm_shared_memory *memory)
 {
     (void)place;
     munmap(memory->pointer, memory->nbytes);
