@@ -94,16 +94,16 @@ static void *handle(usm_native what, const void *object)
 
 static const usm_backend *host;
 
-static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
-                               usm_error *error)
+static usm_status queue_submit(usm_event *event, const usm_command *command, usm_error *error)
 {
+    usm_queue *queue = event->queue;
     if (queue->foreign != NULL && atomic_load(&refuses)) {
         return usm_error_set(error, USM_DRIVER, "this marker was made to fail");
     }
     if (queue->foreign != NULL) {
         now_known(queue->foreign);
     }
-    usm_status status = USM_CALL(host, queue_submit)(queue, event, command, error);
+    usm_status status = USM_CALL(host, queue_submit)(event, command, error);
     if (other.stream == 0) { /* to lend to another stream takes the lock of this queue, which is held here */
         count_moment();
     }

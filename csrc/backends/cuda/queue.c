@@ -307,10 +307,10 @@ static usm_status submit_shared(usm_cuda_event *event, const usm_command *comman
 }
 
 /* A host task needs no context. A shared queue is one whose first timeline is eager. */
-usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *base, const usm_command *command,
-                                 usm_error *error)
+usm_status usm_cuda_queue_submit(usm_event *base, const usm_command *command, usm_error *error)
 {
     usm_cuda_event *event = (usm_cuda_event *)base;
+    const usm_queue *queue = base->queue;
     bool eager = atomic_load_explicit(&usm_cuda_queue_of(queue)->timelines[0].eager, memory_order_relaxed);
     usm_cuda_scope scope;
     if (usm_cuda_is_lost(queue->device)) {

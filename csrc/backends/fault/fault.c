@@ -128,10 +128,9 @@ static usm_status queue_create(usm_queue *queue, usm_error *error)
     return fails(QUEUE_CREATE) ? refuse(error, QUEUE_CREATE) : usm_host_queue_create(queue, error);
 }
 
-static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
-                               usm_error *error)
+static usm_status queue_submit(usm_event *event, const usm_command *command, usm_error *error)
 {
-    (void)queue, (void)event, (void)command;
+    (void)event, (void)command;
     return fails(QUEUE_SUBMIT) ? refuse(error, QUEUE_SUBMIT) : USM_ON_HOST;
 }
 

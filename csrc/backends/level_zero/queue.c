@@ -111,8 +111,7 @@ usm_status usm_level_zero_queue_run(usm_event *event, const usm_command *command
  * The list of events is on the stack for the usual number of links. Nothing is kept of it: the append
  * copies the handles.
  */
-usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *base, const usm_command *command,
-                                       usm_error *error)
+usm_status usm_level_zero_queue_submit(usm_event *base, const usm_command *command, usm_error *error)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
     ze_event_handle_t few[USM_INLINE_LINKS], *waits = few;
@@ -125,7 +124,7 @@ usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *base, const 
             return usm_error_memory(error, base->n_links * sizeof *waits, "a list of events");
         }
     }
-    event->list = usm_level_zero_list_for(queue, command);
+    event->list = usm_level_zero_list_for(base->queue, command);
     usm_status status = submit(event, command, waits, error);
     if (waits != few) {
         free(waits);

@@ -189,13 +189,12 @@ static usm_status submit(usm_opencl_event *event, const usm_command *command, cl
  * The wait list is on the stack for the usual number of links. Nothing is kept of it: the driver retains the
  * events (OpenCL API 3.0, 5.11).
  */
-usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_command *command,
-                                   usm_error *error)
+usm_status usm_opencl_queue_submit(usm_event *base, const usm_command *command, usm_error *error)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
     cl_event few[USM_INLINE_LINKS], *waits = few;
     if (command->kind == USM_COMMAND_HOST ||
-        (usm_command_overlaps(command) && queue->device->info.host_reads_device) ||
+        (usm_command_overlaps(command) && base->queue->device->info.host_reads_device) ||
         is_fill_of_host(base, command)) {
         return USM_ON_HOST;
     }

@@ -454,8 +454,7 @@ typedef struct usm_backend {
      *   Thread: the submitting one or, for a deferred command, the one that ended its last link, which may be
      *   the watching thread. Locks: queue. Blocks: never. NULL: the answer is always USM_ON_HOST.
      */
-    usm_status (*queue_submit)(usm_queue *queue, usm_event *event, const usm_command *command,
-                               usm_error *error);
+    usm_status (*queue_submit)(usm_event *event, const usm_command *command, usm_error *error);
 
     /*
      * Does a command, not one of the host's, for which queue_submit answered USM_ON_HOST. All links have

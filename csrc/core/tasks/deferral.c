@@ -103,7 +103,7 @@ static usm_status hand_over(usm_event *event, const usm_command *command, usm_er
         queue->backend->queue_submit == NULL
             ? USM_ON_HOST
             : USM_UNLESS_FORKED(queue->backend, error,
-                                USM_CALL(queue->backend, queue_submit)(queue, event, command, error));
+                                USM_CALL(queue->backend, queue_submit)(event, command, error));
     if (status == USM_OK) {
         driver_has(event);
     } else if (status == USM_ON_HOST) {
@@ -126,9 +126,8 @@ static void submit_followers(usm_event *event)
             continue;
         }
         error.failure = NULL;
-        usm_status status =
-            USM_UNLESS_FORKED(queue->backend, &error,
-                              USM_CALL(queue->backend, queue_submit)(queue, next, &next->command, &error));
+        usm_status status = USM_UNLESS_FORKED(
+            queue->backend, &error, USM_CALL(queue->backend, queue_submit)(next, &next->command, &error));
         if (status == USM_OK) {
             driver_has(next);
             continue;
