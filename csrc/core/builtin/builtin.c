@@ -48,16 +48,6 @@ void usm_builtin_set_store(const usm_builtin_store *store)
     builtin_store = store;
 }
 
-/* Without the GIL, since it may take tenths of a second. */
-static usm_status create(usm_place *place, const usm_program_source *source, usm_program **out, char **log,
-                         usm_error *error)
-{
-    void *held = usm_detach();
-    usm_status status = usm_program_create(place, source, out, log, error);
-    usm_attach(held);
-    return status;
-}
-
 /* The program as an earlier process built it. False: none is kept, or the driver refuses it. */
 static bool load(usm_place *place, const usm_program_source *source, usm_program **out)
 {
@@ -65,7 +55,7 @@ static bool load(usm_place *place, const usm_program_source *source, usm_program
     usm_program_source binary = {.language = USM_LANGUAGE_NATIVE, .options = "", .own = true};
     void *data = builtin_store->load(place->device, source, &binary.size);
     binary.data = data;
-    bool loaded = data != NULL && create(place, &binary, out, &log, NULL) == USM_OK;
+    bool loaded = data != NULL && usm_program_create(place, &binary, out, &log, NULL) == USM_OK;
     free(log);
     free(data);
     return loaded;
@@ -94,7 +84,7 @@ static usm_status build_program(usm_place *place, const usm_builtin *builtin, us
     usm_language language = source.program.language;
     bool kept = builtin_store != NULL && language != USM_LANGUAGE_BUILTIN && language != USM_LANGUAGE_PTX;
     if (!kept || !load(place, &source.program, out)) {
-        status = create(place, &source.program, out, &log, error);
+        status = usm_program_create(place, &source.program, out, &log, error);
         if (status == USM_OK && kept) {
             keep(place, &source.program, *out);
         }
@@ -200,19 +190,17 @@ static void free_builtins(usm_place *place)
 {
     for (int i = 0; i < USM_BUILTIN_BUCKETS; i++) {
         usm_builtin_kernel *kernel = atomic_exchange(&place->builtins[i], NULL);
-        while (kernel != NULL) {
-            usm_builtin_kernel *next = kernel->next;
+        for (usm_builtin_kernel *next; kernel != NULL; kernel = next) {
+            next = kernel->next;
             usm_kernel_release(kernel->kernel);
             free(kernel);
-            kernel = next;
         }
     }
     usm_builtin_program *program = atomic_exchange(&place->builtin_programs, NULL);
-    while (program != NULL) {
-        usm_builtin_program *next = program->next;
+    for (usm_builtin_program *next; program != NULL; program = next) {
+        next = program->next;
         usm_program_release(program->program);
         free(program);
-        program = next;
     }
 }
 

@@ -95,52 +95,45 @@ static bool read_maker(maker *out)
     return true;
 }
 
-/* Threads that come first may all read it; events share the lock, which is not held meanwhile. */
-static usm_status set_maker(usm_share_handle *handle, usm_error *error)
+/*
+ * This process. False, with errno, where read_maker fails. Threads that come first may all read it; events
+ * share the lock, which is not held meanwhile.
+ */
+static bool find_maker(maker *out)
 {
     usm_leaf *leaf = usm_leaf_of(&this_process);
     usm_mutex_lock(&leaf->mutex);
-    maker own = this_process;
+    *out = this_process;
     usm_mutex_unlock(&leaf->mutex);
-    if (own.process != getpid()) {
-        if (!read_maker(&own)) {
-            return usm_error_set(error, USM_MEMORY,
-                                 "cannot read in /proc what a handle says of its process: %s",
-                                 usm_error_errno(errno));
-        }
-        usm_mutex_lock(&leaf->mutex);
-        this_process = own;
-        usm_mutex_unlock(&leaf->mutex);
+    if (out->process == getpid()) {
+        return true;
     }
-    memcpy(handle->boot, own.boot, sizeof handle->boot);
-    handle->process = own.process;
-    handle->started = own.started;
-    handle->processes = own.processes;
-    return USM_OK;
+    if (!read_maker(out)) {
+        return false;
+    }
+    usm_mutex_lock(&leaf->mutex);
+    this_process = *out;
+    usm_mutex_unlock(&leaf->mutex);
+    return true;
 }
 
-/* set_maker for those who need not know why it failed. */
-static bool is_known(usm_share_handle *own)
+static usm_status refuse_unknown(usm_error *error)
 {
-    usm_error error;
-    bool known = set_maker(own, &error) == USM_OK;
-    if (!known) {
-        usm_error_clear(&error);
-    }
-    return known;
+    return usm_error_set(error, USM_MEMORY, "cannot read in /proc what a handle says of its process: %s",
+                         usm_error_errno(errno));
 }
 
 bool usm_handle_is_own(const usm_share_handle *handle)
 {
-    usm_share_handle own;
-    return is_known(&own) && handle->process == own.process && handle->started == own.started;
+    maker own;
+    return find_maker(&own) && handle->process == own.process && handle->started == own.started;
 }
 
 bool usm_handle_maker_ended(const usm_share_handle *handle)
 {
-    usm_share_handle own;
+    maker own;
     uint64_t started;
-    return is_known(&own) && handle->processes == own.processes && start_of(handle->process, &started) &&
+    return find_maker(&own) && handle->processes == own.processes && start_of(handle->process, &started) &&
            started != handle->started;
 }
 
@@ -163,17 +156,24 @@ static uint64_t check_of(const usm_share_handle *handle)
 
 usm_status usm_handle_seal(usm_share_handle *handle, usm_error *error)
 {
-    usm_status status = set_maker(handle, error);
+    maker own;
+    if (!find_maker(&own)) {
+        return refuse_unknown(error);
+    }
+    memcpy(handle->boot, own.boot, sizeof handle->boot);
+    handle->process = own.process;
+    handle->started = own.started;
+    handle->processes = own.processes;
     memcpy(handle->magic, magic, sizeof magic);
     handle->version = VERSION;
     handle->size = (uint32_t)size_of(handle);
     handle->check = check_of(handle);
-    return status;
+    return USM_OK;
 }
 
 usm_status usm_handle_read(const void *bytes, size_t n, usm_share_handle *handle, usm_error *error)
 {
-    usm_share_handle here;
+    maker here;
     const size_t least = offsetof(usm_share_handle, dims);
     if (n < offsetof(usm_share_handle, check) || memcmp(bytes, magic, sizeof magic) != 0) {
         return usm_error_set(error, USM_VALUE, "data is no handle of usmpy; pass bytes(handle)");
@@ -195,8 +195,8 @@ usm_status usm_handle_read(const void *bytes, size_t n, usm_share_handle *handle
         handle->device[sizeof handle->device - 1] != '\0') {
         return usm_error_set(error, USM_VALUE, "the handle was changed after it was made: its check differs");
     }
-    if (set_maker(&here, error) != USM_OK) {
-        return USM_MEMORY;
+    if (!find_maker(&here)) {
+        return refuse_unknown(error);
     }
     if (memcmp(handle->boot, here.boot, sizeof here.boot) != 0) {
         return usm_error_set(
