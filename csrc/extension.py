@@ -214,7 +214,7 @@ RARE = {
     "py/functions": "broadcast copyto full inspection joining matmul rearrange repeat"
     " sequence sort take triangle",
     "py/programs": "build kernel program",
-    "core/share": "export handle memfd opening pipe share",
+    "core/share": "export handle memfd opening share",
     "backends/host": "device library memory pointer program",
     "backends/opencl": "context device kernel library memory native native_kernel profiling program queue"
     " queue_cache status",

@@ -100,13 +100,14 @@ void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accu
     /* Signed integers wrap as unsigned ones do, and have no such loops of their own. */
     bool wraps =
         usm_dtype_table[computed].kind == USM_DTYPE_KIND_INT && (r->op == USM_SUM || r->op == USM_PROD);
-    usm_cpu_loop product = r->op == USM_PROD ? usm_cpu_loops_of(computed)->product : NULL;
+    const usm_cpu_type_loops *loops = usm_cpu_loops_of(computed);
+    usm_cpu_loop product = r->op == USM_PROD ? loops->product : NULL;
     const work work = {
         .r = r,
         .combine = product != NULL ? product
                                    : usm_cpu_loop_of(wraps ? computed + USM_UINT8 - USM_INT8 : computed,
                                                      operations[r->op]),
-        .fold = usm_cpu_fold_of(computed, (int)r->op),
+        .fold = loops->folds[r->op],
         .convert = r->type == computed ? NULL : usm_cpu_cast_row((usm_dtype)computed, (usm_dtype)r->type),
         .from_size = usm_dtype_table[r->type].itemsize,
         .size = usm_dtype_table[computed].itemsize,

@@ -43,11 +43,6 @@ usm_cpu_loop usm_cpu_loop_of(int computed, int64_t operation)
     return found != NULL ? found : usm_cpu_loops_baseline[computed].operations[operation];
 }
 
-usm_cpu_fold usm_cpu_fold_of(int computed, int kind)
-{
-    return usm_cpu_loops_of(computed)->folds[kind];
-}
-
 /* USM_OP_* of "usm_operate_1_exp_float32", the kernel of one operation; -1: it is no such name. */
 static int operation_of(const char *kernel)
 {

@@ -57,7 +57,6 @@ void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accu
 
 /* operate.c: what this processor runs fastest. */
 usm_cpu_loop usm_cpu_loop_of(int computed, int64_t operation);
-usm_cpu_fold usm_cpu_fold_of(int computed, int kind);
 const usm_cpu_type_loops *usm_cpu_loops_of(int computed);
 
 #endif

@@ -10,8 +10,23 @@
 #include "memfd.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
+
+/* Pipes that are asked about in one call. */
+#define BATCH 64
+
+/*
+ * The read end of a pipe that tells an exporter who has its memory open
+ * (usm_share_entries.ends_with_exporter): the write end travels with a handle.
+ */
+typedef struct usm_pipe {
+    struct usm_pipe *next;
+    int fd;
+} usm_pipe;
 
 /* All blocks of the process, and what changes in them but `readonly`: leaf stripe of this address. */
 static usm_share *all;
@@ -95,6 +110,41 @@ static void begin_asking(usm_share *share, usm_share **list)
     }
 }
 
+/* Closes and frees those whose write ends are all closed: the others. Calls the system, so no lock. */
+static usm_pipe *still_open(usm_pipe *pipes)
+{
+    usm_pipe *left = NULL;
+    while (pipes != NULL) {
+        struct pollfd asked[BATCH];
+        nfds_t n = 0;
+        for (const usm_pipe *at = pipes; at != NULL && n < BATCH; at = at->next) {
+            asked[n++] = (struct pollfd){.fd = at->fd};
+        }
+        bool answered = poll(asked, n, 0) >= 0;
+        for (nfds_t i = 0; i < n; i++) {
+            usm_pipe *at = pipes;
+            pipes = at->next;
+            if (answered && (asked[i].revents & POLLHUP) != 0) {
+                close(at->fd);
+                free(at);
+            } else {
+                at->next = left;
+                left = at;
+            }
+        }
+    }
+    return left;
+}
+
+/* Puts the second list behind the first. */
+static void append(usm_pipe **pipes, usm_pipe *more)
+{
+    while (*pipes != NULL) {
+        pipes = &(*pipes)->next;
+    }
+    *pipes = more;
+}
+
 /*
  * Forgets the pipes of these shares that are closed, and closes the blocks that nobody has any more. A child
  * that is forked meanwhile keeps them. No lock.
@@ -103,11 +153,11 @@ static void ask(usm_share *list)
 {
     usm_share *closed = NULL;
     for (usm_share *share = list; share != NULL; share = share->next_asked) {
-        share->asked = usm_pipes_still_open(share->asked);
+        share->asked = still_open(share->asked);
     }
     pthread_mutex_t *mutex = usm_share_lock();
     for (usm_share *share = list; share != NULL; share = share->next_asked) {
-        usm_pipes_append(&share->pipes, share->asked);
+        append(&share->pipes, share->asked);
         share->busy = false;
         if (share->pipes == NULL && share->alloc == NULL) {
             unlist(share);
@@ -264,14 +314,21 @@ usm_status usm_share_create(usm_place *place, usm_kind kind, size_t nbytes, cons
 usm_status usm_share_add_pipe(usm_share *share, int *out, usm_error *error)
 {
     usm_share *asked = NULL;
-    usm_pipe *pipe;
-    usm_status status = usm_pipe_create(&pipe, out, error);
-    if (status != USM_OK) {
-        return status;
+    int ends[2];
+    usm_pipe *pipe = usm_malloc(sizeof *pipe);
+    if (pipe == NULL) {
+        return usm_error_memory(error, sizeof *pipe, "the record of a handle");
     }
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        free(pipe);
+        return usm_error_set(error, USM_MEMORY, "cannot make a pipe for a handle: %s",
+                             usm_error_errno(errno));
+    }
+    *pipe = (usm_pipe){NULL, ends[0]};
+    *out = ends[1];
     pthread_mutex_t *mutex = usm_share_lock();
     begin_asking(share, &asked);
-    usm_pipes_append(&share->pipes, pipe);
+    append(&share->pipes, pipe);
     usm_mutex_unlock(mutex);
     ask(asked);
     return USM_OK;

@@ -10,7 +10,6 @@
 
 #include "core/tasks/submit.h"
 #include "handle.h"
-#include "pipe.h"
 
 /* A block of this process. What changes in it, but `readonly`, is the lock's (usm_share_lock). */
 typedef struct usm_share {
@@ -24,10 +23,10 @@ typedef struct usm_share {
     bool created;            /* by this process, and not opened */
     _Atomic bool readonly;   /* nothing here may write to it; only ever cleared */
     /* Of handles that were made here, where the memory ends with the exporter. */
-    usm_pipe *pipes;
+    struct usm_pipe *pipes;
     /* While a thread asks the system, without the lock, which of them are closed: these are that thread's. */
     bool busy;
-    usm_pipe *asked;
+    struct usm_pipe *asked;
     struct usm_share *next_asked;
 } usm_share;
 
