@@ -49,13 +49,13 @@ static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_
                     (uintptr_t)src->data % (uintptr_t)(in_pack * itemsize) == 0 &&
                     (r->inner > 1 ? r->inner % in_pack == 0 : r->outer == 1 || r->reduced % in_pack == 0);
     const long columns = USM_GROUPS_ITEMS / power_of_2(r->reduced, USM_LANES);
-    const int64_t blocks = r->outer * r->blocks, packs = r->inner / in_pack;
+    const int64_t blocks = r->outer * r->blocks;
     int64_t items = r->inner; /* along dimension 0, the only one where there are groups */
     unsigned group = USM_GROUPS_ITEMS;
-    if (in_groups && in_packs && packs >= columns) {
+    if (in_groups && in_packs && r->inner / in_pack >= columns) {
         function = names->columns;
         r->columns = columns;
-        items = blocks * ((packs + columns - 1) / columns) * USM_GROUPS_ITEMS;
+        items = blocks * ((r->inner / in_pack + columns - 1) / columns) * USM_GROUPS_ITEMS;
     } else if (in_groups && in_packs && r->inner == 1 && r->reduced >= USM_BLOCK && blocks >= MANY_BLOCKS) {
         function = names->packs;
         r->columns = USM_LANES / in_pack;

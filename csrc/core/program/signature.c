@@ -55,20 +55,12 @@ usm_status usm_parameter_parse(char *text, usm_parameter *out, usm_error *error)
         *--end = 0;
     }
     bool is_const = take_word(&at, "const"), is_local = !is_const && take_word(&at, "local");
-    char *star = strchr(at, '*'), *name = NULL;
     size_t length = strcspn(at, BLANKS "*");
-    if (star != NULL) {
-        if (at + length + strspn(at + length, BLANKS) != star) {
-            return refuse(text, error);
-        }
-        name = star + 1 + strspn(star + 1, BLANKS);
-    } else {
-        name = at + length + strspn(at + length, BLANKS);
-    }
-    char word[32] = "";
-    if (length >= sizeof word) {
+    char word[32] = "", *star = strchr(at, '*'), *behind = at + length + strspn(at + length, BLANKS);
+    if (length >= sizeof word || (star != NULL && star != behind)) {
         return refuse(text, error);
     }
+    char *name = star != NULL ? star + 1 + strspn(star + 1, BLANKS) : behind;
     memcpy(word, at, length);
     usm_dtype dtype = usm_dtype_from_name(word, length);
     out->name = *name != 0 ? name : NULL;
