@@ -24,9 +24,10 @@ static usmpy_array *argument(const product *p, int i)
     return p->operands.arrays[i];
 }
 
-static int refuse(const product *p, const char *text, const char *a, const char *b)
+static int refuse_no_axes(const product *p)
 {
-    return usmpy_refuse(PyExc_ValueError, text, p->operands.function, a, b);
+    return usmpy_refuse(PyExc_ValueError, "%s(): %s has 0 dimensions; 1 or more are needed",
+                        p->operands.function, argument(p, 0)->ndim == 0 ? "x1" : "x2");
 }
 
 /* Adds an axis of argument i to its view. */
@@ -58,9 +59,10 @@ static int add_batch(product *p, const int *n, int64_t (*lengths)[USM_MAX_NDIM],
     memcpy(p->shape, lengths[0], (size_t)n[0] * sizeof **lengths);
     if (!usmpy_broadcast_shape(&p->ndim, p->shape, n[1], lengths[1])) {
         char texts[2][200];
-        return refuse(p, "%s(): the other axes of x1 and x2, %s and %s, do not broadcast",
-                      usm_layout_text(n[0], lengths[0], texts[0], sizeof texts[0]),
-                      usm_layout_text(n[1], lengths[1], texts[1], sizeof texts[1]));
+        return usmpy_refuse(
+            PyExc_ValueError, "%s(): the other axes of x1 and x2, %s and %s, do not broadcast",
+            p->operands.function, usm_layout_text(n[0], lengths[0], texts[0], sizeof texts[0]),
+            usm_layout_text(n[1], lengths[1], texts[1], sizeof texts[1]));
     }
     for (int i = 0; i < 2; i++) {
         usm_layout_broadcast(n[i], lengths[i], steps[i], p->ndim, p->shape, p->strides[i]);
@@ -89,14 +91,13 @@ static int add_others(product *p, const int (*without)[2])
 
 static int arrange_matmul(product *p, PyObject *Py_UNUSED(none))
 {
-    const usmpy_array *x1 = argument(p, 0), *x2 = argument(p, 1);
+    usmpy_array *x1 = argument(p, 0), *x2 = argument(p, 1);
     if (x1->ndim == 0 || x2->ndim == 0) {
-        return refuse(p, "%s(): %s has 0 dimensions; 1 or more are needed%s", x1->ndim == 0 ? "x1" : "x2",
-                      "");
+        return refuse_no_axes(p);
     }
     const int inner[2] = {x1->ndim - 1, x2->ndim > 1 ? x2->ndim - 2 : 0};
     const int without[2][2] = {{inner[0], x1->ndim - 2}, {inner[1], x2->ndim - 1}};
-    int64_t k1 = usmpy_shape(argument(p, 0))[inner[0]], k2 = usmpy_shape(argument(p, 1))[inner[1]];
+    int64_t k1 = usmpy_shape(x1)[inner[0]], k2 = usmpy_shape(x2)[inner[1]];
     if (k1 != k2) {
         return usmpy_refuse(PyExc_ValueError, "%s(): x1 has %lld %s%s and x2 %lld %s%s; they must match",
                             p->operands.function, (long long)k1, x1->ndim > 1 ? "column" : "element",
@@ -119,7 +120,7 @@ static int arrange_matmul(product *p, PyObject *Py_UNUSED(none))
 
 static int arrange_vecdot(product *p, PyObject *option)
 {
-    const usmpy_array *x1 = argument(p, 0), *x2 = argument(p, 1);
+    usmpy_array *x1 = argument(p, 0), *x2 = argument(p, 1);
     int least = x1->ndim < x2->ndim ? x1->ndim : x2->ndim, from_last = 1;
     if (option != NULL) {
         int64_t value;
@@ -128,17 +129,17 @@ static int arrange_vecdot(product *p, PyObject *option)
             return -1;
         }
         if (value >= 0 && x1->ndim != x2->ndim) {
-            return refuse(
-                p, "%s(): x1 and x2 have different numbers of dimensions; axis must be negative%s%s", "", "");
+            return usmpy_refuse(PyExc_ValueError,
+                                "%s(): x1 and x2 have different numbers of dimensions; axis must be negative",
+                                p->operands.function);
         }
         from_last = least - axis;
     } else if (least == 0) {
-        return refuse(p, "%s(): %s has 0 dimensions; 1 or more are needed%s", x1->ndim == 0 ? "x1" : "x2",
-                      "");
+        return refuse_no_axes(p);
     }
     const int axes[2] = {x1->ndim - from_last, x2->ndim - from_last};
     const int without[2][2] = {{axes[0], axes[0]}, {axes[1], axes[1]}};
-    int64_t n1 = usmpy_shape(argument(p, 0))[axes[0]], n2 = usmpy_shape(argument(p, 1))[axes[1]];
+    int64_t n1 = usmpy_shape(x1)[axes[0]], n2 = usmpy_shape(x2)[axes[1]];
     if (n1 != n2) {
         return usmpy_refuse(PyExc_ValueError,
                             "%s(): x1 has length %lld along the axis and x2 %lld; they must match",
@@ -157,6 +158,7 @@ static int arrange_vecdot(product *p, PyObject *option)
 /* axes= of tensordot: how many, in axes[0] of x1 and axes[1] of x2; -1 with an exception. */
 static int parse_pairs(const product *p, PyObject *option, int (*axes)[USM_MAX_NDIM])
 {
+    usmpy_array *x1 = argument(p, 0), *x2 = argument(p, 1);
     int64_t count = 2;
     int n[2];
     PyObject *pair = option == NULL || PyLong_Check(option) ? NULL : usmpy_sequence_of(option, "axes", 2);
@@ -172,18 +174,20 @@ static int parse_pairs(const product *p, PyObject *option, int (*axes)[USM_MAX_N
         }
         return same && n[0] == n[1]
                    ? n[0]
-                   : refuse(p, "%s(): axes are an int, or a pair of as many axes of x1 as of x2%s%s", "", "");
+                   : usmpy_refuse(PyExc_ValueError,
+                                  "%s(): axes are an int, or a pair of as many axes of x1 as of x2",
+                                  p->operands.function);
     }
     if (PyErr_Occurred() || (option != NULL && usmpy_parse_int(option, "axes", &count) < 0)) {
         return -1;
     }
-    if (count < 0 || count > argument(p, 0)->ndim || count > argument(p, 1)->ndim) {
+    if (count < 0 || count > x1->ndim || count > x2->ndim) {
         return usmpy_refuse(PyExc_ValueError, "%s(): axes is %lld; x1 has %d dimension%s and x2 %d",
-                            p->operands.function, (long long)count, (int)argument(p, 0)->ndim,
-                            usmpy_plural(argument(p, 0)->ndim), (int)argument(p, 1)->ndim);
+                            p->operands.function, (long long)count, (int)x1->ndim, usmpy_plural(x1->ndim),
+                            (int)x2->ndim);
     }
     for (int i = 0; i < count; i++) {
-        axes[0][i] = argument(p, 0)->ndim - (int)count + i;
+        axes[0][i] = x1->ndim - (int)count + i;
         axes[1][i] = i;
     }
     return (int)count;
@@ -191,10 +195,11 @@ static int parse_pairs(const product *p, PyObject *option, int (*axes)[USM_MAX_N
 
 static int arrange_tensordot(product *p, PyObject *option)
 {
+    usmpy_array *x1 = argument(p, 0), *x2 = argument(p, 1);
     int axes[2][USM_MAX_NDIM], n = parse_pairs(p, option, axes);
     uint64_t reduced_axes[2] = {0, 0};
     for (int k = 0; k < n; k++) {
-        int64_t n1 = usmpy_shape(argument(p, 0))[axes[0][k]], n2 = usmpy_shape(argument(p, 1))[axes[1][k]];
+        int64_t n1 = usmpy_shape(x1)[axes[0][k]], n2 = usmpy_shape(x2)[axes[1][k]];
         if (n1 != n2) {
             return usmpy_refuse(
                 PyExc_ValueError,
@@ -207,8 +212,8 @@ static int arrange_tensordot(product *p, PyObject *option)
     if (n < 0) {
         return -1;
     }
-    p->axes = (usm_contraction){0, argument(p, 0)->ndim - n, argument(p, 1)->ndim - n, n, false};
-    for (int axis = 0; axis < argument(p, 0)->ndim; axis++) {
+    p->axes = (usm_contraction){0, x1->ndim - n, x2->ndim - n, n, false};
+    for (int axis = 0; axis < x1->ndim; axis++) {
         if ((reduced_axes[0] >> axis & 1) == 0 && add_free_axis(p, 0, axis) < 0) {
             return -1;
         }
@@ -217,7 +222,7 @@ static int arrange_tensordot(product *p, PyObject *option)
         add_axis(p, 0, axes[0][k]);
         add_axis(p, 1, axes[1][k]);
     }
-    for (int axis = 0; axis < argument(p, 1)->ndim; axis++) {
+    for (int axis = 0; axis < x2->ndim; axis++) {
         if ((reduced_axes[1] >> axis & 1) == 0 && add_free_axis(p, 1, axis) < 0) {
             return -1;
         }
@@ -227,13 +232,12 @@ static int arrange_tensordot(product *p, PyObject *option)
 
 /* Takes the arguments of a call: 0, or -1 with an exception, and nothing to drop. */
 static int take(usmpy_state *state, const char *function, PyObject *const *arguments, usmpy_arrange arrange,
-                PyObject *option, product *p)
+                product *p)
 {
     usmpy_deferred_poll();
     if (usmpy_operands_take(state, function, arguments, 2, 0, USMPY_TAKE_ARRAYS, &p->operands) < 0) {
         return -1;
     }
-    usm_dtype dtype = p->operands.dtype;
     p->ndim = 0;
     p->axes = (usm_contraction){0};
     for (int i = 0; i < 2; i++) {
@@ -242,24 +246,23 @@ static int take(usmpy_state *state, const char *function, PyObject *const *argum
         p->views[i].shape = p->shapes[i];
         p->views[i].strides = p->strides[i];
     }
-    int status = 0;
-    if (dtype == USM_BOOL) {
-        PyErr_Format(PyExc_TypeError, "%s(): the common type of x1 and x2 is bool; numbers are allowed",
-                     function);
-        status = -1;
-    }
-    status = status < 0 ? status : arrange(p, option);
+    int status =
+        p->operands.dtype == USM_BOOL
+            ? usmpy_refuse(PyExc_TypeError, "%s(): the common type of x1 and x2 is bool; numbers are allowed",
+                           function)
+            : arrange(p, arrange == arrange_matmul ? NULL : arguments[2]);
     if (status < 0) {
         usmpy_operands_drop(&p->operands);
     }
     return status;
 }
 
-static usmpy_array *multiply(usmpy_state *state, const char *function, PyObject *const *arguments,
-                             usmpy_arrange arrange, PyObject *option)
+/* arguments: x1, x2, and the axes argument of those functions that have one. */
+static PyObject *multiply(usmpy_state *state, const char *function, PyObject *const *arguments,
+                          usmpy_arrange arrange)
 {
     product p;
-    if (take(state, function, arguments, arrange, option, &p) < 0) {
+    if (take(state, function, arguments, arrange, &p) < 0) {
         return NULL;
     }
     const usmpy_operands *o = &p.operands;
@@ -272,23 +275,7 @@ static usmpy_array *multiply(usmpy_state *state, const char *function, PyObject 
         result = usmpy_array_submitted(result, status, &error);
     }
     usmpy_operands_drop(&p.operands);
-    return result;
-}
-
-/* arguments: x1, x2, and the axes argument of those functions that have one. */
-static PyObject *matmul(usmpy_state *state, PyObject *const *arguments)
-{
-    return (PyObject *)multiply(state, "matmul", arguments, arrange_matmul, NULL);
-}
-
-static PyObject *tensordot(usmpy_state *state, PyObject *const *arguments)
-{
-    return (PyObject *)multiply(state, "tensordot", arguments, arrange_tensordot, arguments[2]);
-}
-
-static PyObject *vecdot(usmpy_state *state, PyObject *const *arguments)
-{
-    return (PyObject *)multiply(state, "vecdot", arguments, arrange_vecdot, arguments[2]);
+    return (PyObject *)result;
 }
 
 PyObject *usmpy_explain_matmul(usmpy_state *state, PyObject *const *arguments)
@@ -296,16 +283,16 @@ PyObject *usmpy_explain_matmul(usmpy_state *state, PyObject *const *arguments)
     product p;
     usm_matmul_plan plan;
     char texts[2][200];
-    if (take(state, "explain_matmul", arguments, arrange_matmul, NULL, &p) < 0) {
+    if (take(state, "explain_matmul", arguments, arrange_matmul, &p) < 0) {
         return NULL;
     }
     usm_matmul_plan_make(usmpy_queue_of(p.operands.queue), p.operands.dtype, &p.views[0], &p.views[1],
                          &p.axes, &plan);
-    const usmpy_array *x1 = argument(&p, 0), *x2 = argument(&p, 1);
+    usmpy_array *x1 = argument(&p, 0), *x2 = argument(&p, 1);
     PyObject *text = PyUnicode_FromFormat(
         "matmul of %s and %s, computed in %s%s\nby: %s%s%s\nx1: %s\nx2: %s",
-        usm_layout_text(x1->ndim, usmpy_shape(argument(&p, 0)), texts[0], sizeof texts[0]),
-        usm_layout_text(x2->ndim, usmpy_shape(argument(&p, 1)), texts[1], sizeof texts[1]),
+        usm_layout_text(x1->ndim, usmpy_shape(x1), texts[0], sizeof texts[0]),
+        usm_layout_text(x2->ndim, usmpy_shape(x2), texts[1], sizeof texts[1]),
         usm_dtype_table[plan.computed].name, plan.parts ? ": four products of real and imaginary parts" : "",
         plan.dots              ? "products element by element, and their sum"
         : plan.library != NULL ? "the library "
@@ -320,9 +307,9 @@ PyObject *usmpy_explain_matmul(usmpy_state *state, PyObject *const *arguments)
     return text;
 }
 
-USMPY_FUNCTION(matmul)
-USMPY_FUNCTION(tensordot)
-USMPY_FUNCTION(vecdot)
+USMPY_FUNCTION_OF(matmul, multiply, arrange_matmul)
+USMPY_FUNCTION_OF(tensordot, multiply, arrange_tensordot)
+USMPY_FUNCTION_OF(vecdot, multiply, arrange_vecdot)
 USMPY_ENTRY(explain_matmul, usmpy_explain_matmul(state, arguments))
 
 PyMethodDef usmpy_matmul_functions[] = {
@@ -333,8 +320,9 @@ PyObject *usmpy_array_matmul(PyObject *a, PyObject *b)
 {
     usmpy_state *state = usmpy_find_state();
     PyObject *const arguments[] = {a, b};
-    return usmpy_is_array(state, a) && usmpy_is_array(state, b) ? matmul(state, arguments)
-                                                                : Py_NewRef(Py_NotImplemented);
+    return usmpy_is_array(state, a) && usmpy_is_array(state, b)
+               ? multiply(state, "matmul", arguments, arrange_matmul)
+               : Py_NewRef(Py_NotImplemented);
 }
 
 /* The product is computed into new memory, and copied into a. */
@@ -348,8 +336,8 @@ PyObject *usmpy_array_inplace_matmul(PyObject *a, PyObject *b)
     if (usmpy_check_writable(to) < 0) {
         return NULL;
     }
-    usmpy_array *result = multiply(to->state, "matmul", arguments, arrange_matmul, NULL);
-    int status = result == NULL ? -1 : 0;
+    usmpy_array *result = (usmpy_array *)multiply(to->state, "matmul", arguments, arrange_matmul);
+    int status = -1;
     if (result != NULL &&
         (result->dtype != to->dtype || !usmpy_has_shape(to, result->ndim, usmpy_shape(result)))) {
         char own[200], needed[200];
@@ -360,9 +348,9 @@ PyObject *usmpy_array_inplace_matmul(PyObject *a, PyObject *b)
             usm_dtype_table[result->dtype].name,
             usm_layout_text(result->ndim, usmpy_shape(result), needed, sizeof needed),
             usm_dtype_table[to->dtype].name, usm_layout_text(to->ndim, usmpy_shape(to), own, sizeof own));
-        status = -1;
+    } else if (result != NULL) {
+        status = usmpy_array_copy(to, result);
     }
-    status = status < 0 ? status : usmpy_array_copy(to, result);
     Py_XDECREF(result);
     return status < 0 ? NULL : Py_NewRef(a);
 }
