@@ -56,7 +56,7 @@ int usmpy_few_assign(usmpy_array *array, usmpy_array *key, PyObject *value)
         source = usmpy_view(given);
     } else if (!PyLong_Check(value) && !PyFloat_Check(value) && !PyComplex_Check(value)) {
         return 0;
-    } else if (usmpy_scalar_to_element(array->state, value, array->dtype, element) < 0) {
+    } else if (usmpy_scalar_to_element(value, array->dtype, element) < 0) {
         return -1;
     }
     const usm_view dst = usmpy_view(array);

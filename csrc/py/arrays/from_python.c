@@ -200,7 +200,7 @@ static int read_scalar(usmpy_state *state, PyObject *object, int depth, usmpy_ne
     }
     usm_dtype dtype = view.ndim == 0 ? usmpy_dtype_of_format(view.format, view.itemsize) : USM_NO_DTYPE;
     bool is_number = dtype != USM_NO_DTYPE && usm_dtype_table[dtype].itemsize == view.itemsize;
-    PyObject *number = is_number ? usmpy_element_to_scalar(state, dtype, view.buf) : NULL;
+    PyObject *number = is_number ? usmpy_element_to_scalar(dtype, view.buf) : NULL;
     PyBuffer_Release(&view);
     if (number == NULL) {
         return is_number ? -1 : 0;
@@ -350,7 +350,7 @@ static Py_ssize_t write_numbers(usmpy_state *state, const usmpy_nested *nested, 
     Py_ssize_t i = first;
     for (; i < nested->n && !usmpy_is_array(state, nested->leaves[i].value); i++) {
         PyObject *number = nested->leaves[i].value;
-        if (usmpy_scalar_to_element(state, number, dtype, element) < 0) {
+        if (usmpy_scalar_to_element(number, dtype, element) < 0) {
             bool is_large = usm_dtype_table[dtype].kind < USM_DTYPE_KIND_FLOAT && dtype != USM_BOOL &&
                             nested->n > 1 && PyErr_ExceptionMatches(PyExc_OverflowError);
             return is_large ? refuse_number(state, nested, number, dtype) : -1;

@@ -42,7 +42,7 @@ bool usmpy_broadcast_shape(int *ndim, int64_t *shape, int other_ndim, const int6
 static usmpy_array *number_array(usmpy_state *state, PyObject *number, usm_dtype dtype, PyObject *queue)
 {
     unsigned char element[USM_MAX_PATTERN];
-    if (usmpy_scalar_to_element(state, number, dtype, element) < 0) {
+    if (usmpy_scalar_to_element(number, dtype, element) < 0) {
         return NULL;
     }
     usmpy_array *array = usmpy_array_empty(state, queue, USM_DEVICE, dtype, 0, NULL, 'C', false);
@@ -361,32 +361,12 @@ PyObject *usmpy_operands_deliver(const usmpy_destination *to, usmpy_array *resul
     return (PyObject *)result;
 }
 
-/* usmpy_elementwise_call of operands that were taken. Drops them. */
-static PyObject *compute(usmpy_operands *operands, const usmpy_elementwise *row, const usmpy_destination *to)
-{
-    usm_dtype dtype = row->dtype == USM_NO_DTYPE ? operands->dtype : row->dtype;
-    usmpy_array *result = usmpy_operands_result(operands, dtype, to);
-    int status = -1;
-    if (result != NULL) {
-        usm_view views[1 + USMPY_OPERANDS];
-        usm_error error;
-        views[0] = usmpy_view(result);
-        for (int i = 0; i < operands->n; i++) {
-            views[1 + i] = usmpy_view(operands->arrays[i]);
-        }
-        status = usmpy_check(result->state,
-                             row->compute(usmpy_queue_of(result->queue), row->what, views, 1 + operands->n,
-                                          usmpy_is_only_ours(result), &error),
-                             &error);
-    }
-    usmpy_operands_drop(operands);
-    return usmpy_operands_deliver(to, result, status);
-}
-
 PyObject *usmpy_elementwise_call(usmpy_state *state, const char *function, PyObject *const *arguments,
                                  const usmpy_elementwise *row, const usmpy_destination *to)
 {
     usmpy_operands operands;
+    usmpy_array *result = NULL;
+    int status = -1;
     usmpy_deferred_poll();
     if (usmpy_operands_take(state, function, arguments, row->n, row->n_free, USMPY_TAKE_CAST, &operands) <
         0) {
@@ -397,10 +377,24 @@ PyObject *usmpy_elementwise_call(usmpy_state *state, const char *function, PyObj
         PyErr_Format(PyExc_TypeError,
                      "%s(): the common type of x1 and x2 is %s, and complex numbers have no order", function,
                      usm_dtype_table[operands.dtype].name);
-        usmpy_operands_drop(&operands);
-        return NULL;
+    } else {
+        result =
+            usmpy_operands_result(&operands, row->dtype == USM_NO_DTYPE ? operands.dtype : row->dtype, to);
     }
-    return compute(&operands, row, to);
+    if (result != NULL) {
+        usm_view views[1 + USMPY_OPERANDS];
+        usm_error error;
+        views[0] = usmpy_view(result);
+        for (int i = 0; i < operands.n; i++) {
+            views[1 + i] = usmpy_view(operands.arrays[i]);
+        }
+        status = usmpy_check(state,
+                             row->compute(usmpy_queue_of(result->queue), row->what, views, 1 + operands.n,
+                                          usmpy_is_only_ours(result), &error),
+                             &error);
+    }
+    usmpy_operands_drop(&operands);
+    return usmpy_operands_deliver(to, result, status);
 }
 
 PyObject *usmpy_elementwise_function(usmpy_state *state, const char *function, PyObject *const *arguments,

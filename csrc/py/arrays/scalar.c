@@ -118,7 +118,7 @@ static int bit_to_element(PyObject *scalar, unsigned char *element)
     return 0;
 }
 
-int usmpy_scalar_to_element(usmpy_state *Py_UNUSED(state), PyObject *scalar, usm_dtype dtype, void *element)
+int usmpy_scalar_to_element(PyObject *scalar, usm_dtype dtype, void *element)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
     if (dtype >= USM_COMPUTED_DTYPES) {
@@ -163,7 +163,7 @@ int usmpy_scalar_to_element(usmpy_state *Py_UNUSED(state), PyObject *scalar, usm
                         scalar);
 }
 
-PyObject *usmpy_element_to_scalar(usmpy_state *Py_UNUSED(state), usm_dtype dtype, const void *element)
+PyObject *usmpy_element_to_scalar(usm_dtype dtype, const void *element)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
     if (dtype >= USM_COMPUTED_DTYPES) {

@@ -115,7 +115,7 @@ int usmpy_assigned_value(usmpy_array *dst, PyObject *value, usmpy_array **src, v
         return *src == NULL ? -1 : 1;
     }
     if (found > 0) {
-        found = usmpy_scalar_to_element(state, scalar, dst->dtype, element);
+        found = usmpy_scalar_to_element(scalar, dst->dtype, element);
         Py_DECREF(scalar);
     }
     return found;
@@ -152,7 +152,7 @@ static int put_one(usmpy_array *array, PyObject *key, PyObject *value)
         return 0;
     }
     usmpy_array *one = usmpy_array_key_view(array, key, NULL);
-    int status = one == NULL ? -1 : usmpy_scalar_to_element(array->state, value, array->dtype, element);
+    int status = one == NULL ? -1 : usmpy_scalar_to_element(value, array->dtype, element);
     if (status == 0) {
         const usm_view view = usmpy_view(one);
         status = usm_few_put(queue, &view, element);

@@ -93,7 +93,7 @@ usmpy_array *usmpy_array_readable_block(usmpy_array *array)
 static PyObject *element(usmpy_array *array, int64_t offset)
 {
     const char *data = array->data + offset * usm_dtype_table[array->dtype].itemsize;
-    return usmpy_element_to_scalar(array->state, array->dtype, data);
+    return usmpy_element_to_scalar(array->dtype, data);
 }
 
 /* The one element of the array, which must have exactly one. */

@@ -59,9 +59,7 @@ static int fill_zeros(usmpy_array *array)
 static int fill_ones(usmpy_array *array)
 {
     unsigned char one[USM_MAX_PATTERN];
-    return usmpy_scalar_to_element(array->state, Py_True, array->dtype, one) < 0
-               ? -1
-               : usmpy_array_fill(array, one);
+    return usmpy_scalar_to_element(Py_True, array->dtype, one) < 0 ? -1 : usmpy_array_fill(array, one);
 }
 
 typedef enum content { UNSET, ZEROS, ONES } content;

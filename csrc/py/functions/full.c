@@ -62,7 +62,7 @@ static PyObject *fill(usmpy_array *array, value *value)
     int status = -1;
     if (array != NULL && value->number != NULL) {
         unsigned char element[USM_MAX_PATTERN];
-        status = usmpy_scalar_to_element(array->state, value->number, array->dtype, element);
+        status = usmpy_scalar_to_element(value->number, array->dtype, element);
         status = status < 0 ? -1 : usmpy_array_fill(array, element);
     } else if (array != NULL) {
         bool is_read = value->source != NULL || read_nested(array->state, value, array->dtype) == 0;

@@ -91,7 +91,7 @@ static int64_t count_floats(double start, double stop, double step)
 }
 
 /* The sequence of integers. The first and the last element must fit the dtype: the others then do too. */
-static int set_integers(usmpy_state *state, PyObject *const *numbers, usm_dtype dtype, usm_sequence *sequence)
+static int set_integers(PyObject *const *numbers, usm_dtype dtype, usm_sequence *sequence)
 {
     unsigned char element[USM_MAX_PATTERN];
     PyObject *start = numbers[0], *step = numbers[2], *last = NULL;
@@ -102,7 +102,7 @@ static int set_integers(usmpy_state *state, PyObject *const *numbers, usm_dtype 
     }
     int status = last == NULL ? -1 : 0;
     for (int i = 0; status == 0 && sequence->count > 0 && i < 2; i++) {
-        status = usmpy_scalar_to_element(state, i == 0 ? start : last, dtype, element);
+        status = usmpy_scalar_to_element(i == 0 ? start : last, dtype, element);
     }
     Py_XDECREF(steps);
     Py_XDECREF(last);
@@ -113,8 +113,8 @@ static int set_integers(usmpy_state *state, PyObject *const *numbers, usm_dtype 
 }
 
 /* The sequence from numbers[0] to numbers[1] by numbers[2], all ints (`integral`) or some floats. 0 or -1. */
-static int set_sequence(usmpy_state *state, PyObject *const *numbers, bool integral, usm_dtype dtype,
-                        const usm_device *device, usm_sequence *sequence)
+static int set_sequence(PyObject *const *numbers, bool integral, usm_dtype dtype, const usm_device *device,
+                        usm_sequence *sequence)
 {
     *sequence = (usm_sequence){.dtype = usm_sequence_dtype(dtype, device)};
     bool integer_type = usm_dtype_table[sequence->dtype].kind <= USM_DTYPE_KIND_UINT;
@@ -124,7 +124,7 @@ static int set_sequence(usmpy_state *state, PyObject *const *numbers, bool integ
     }
     if (integral && integer_type) {
         sequence->count = count_integers(numbers);
-        return sequence->count < 0 ? -1 : set_integers(state, numbers, dtype, sequence);
+        return sequence->count < 0 ? -1 : set_integers(numbers, dtype, sequence);
     }
     sequence->start = PyFloat_AsDouble(numbers[0]);
     sequence->step = PyFloat_AsDouble(numbers[2]);
@@ -175,7 +175,7 @@ static PyObject *arange(usmpy_state *state, PyObject *const *arguments)
         usm_dtype dtype = integral && target.dtype == USM_NO_DTYPE ? USM_INT64 : usmpy_target_float(&target);
         usm_sequence sequence;
         if (check_dtype("arange", dtype) == 0 &&
-            set_sequence(state, numbers, integral, dtype, device, &sequence) == 0) {
+            set_sequence(numbers, integral, dtype, device, &sequence) == 0) {
             array =
                 usmpy_array_empty(state, target.queue, target.kind, dtype, 1, &sequence.count, 'C', false);
         }

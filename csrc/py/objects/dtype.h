@@ -35,8 +35,8 @@ usm_dtype usmpy_default_float(const usm_device *device);
  * int into integers that hold it and all above, float into floating-point and above, complex into complex. 0,
  * or -1 with TypeError or OverflowError.
  */
-int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtype, void *element);
+int usmpy_scalar_to_element(PyObject *scalar, usm_dtype dtype, void *element);
 /* The Python number of one element; NULL with TypeError for types without one (packed and float8). */
-PyObject *usmpy_element_to_scalar(usmpy_state *state, usm_dtype dtype, const void *element);
+PyObject *usmpy_element_to_scalar(usm_dtype dtype, const void *element);
 
 #endif

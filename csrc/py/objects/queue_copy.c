@@ -248,8 +248,7 @@ static int fill_pattern(usmpy_state *state, PyObject *value, usm_dtype dtype, un
         PyObject *number;
         int found = usmpy_is_array(state, value) ? 0 : usmpy_host_scalar(state, value, &number);
         /* Where it is no number, the TypeError says what is allowed. */
-        int status =
-            found < 0 ? -1 : usmpy_scalar_to_element(state, found > 0 ? number : value, dtype, pattern);
+        int status = found < 0 ? -1 : usmpy_scalar_to_element(found > 0 ? number : value, dtype, pattern);
         if (found > 0) {
             Py_DECREF(number);
         }

@@ -137,7 +137,7 @@ static int take_array(const usm_parameter *parameter, usmpy_array *array, usm_ar
 }
 
 /* Integers must be stored exactly, and finite floats stay finite. 0, or -1 with OverflowError. */
-static int check_exact(usmpy_state *state, PyObject *number, usm_dtype dtype, const void *element)
+static int check_exact(PyObject *number, usm_dtype dtype, const void *element)
 {
     if (usm_dtype_table[dtype].kind < USM_DTYPE_KIND_FLOAT) {
         return 0;
@@ -149,7 +149,7 @@ static int check_exact(usmpy_state *state, PyObject *number, usm_dtype dtype, co
         if (fabs(re) <= 2048) { /* whole in every floating-point type */
             return 0;
         }
-        PyObject *stored = usmpy_element_to_scalar(state, dtype, element);
+        PyObject *stored = usmpy_element_to_scalar(dtype, element);
         int equal = stored == NULL ? -1 : PyObject_RichCompareBool(number, stored, Py_EQ);
         Py_XDECREF(stored);
         if (equal < 0) {
@@ -195,8 +195,7 @@ static int take_by_width(const usm_parameter *parameter, PyObject *number, usm_a
     return 0;
 }
 
-static int take_number(usmpy_state *state, const usm_parameter *parameter, PyObject *number,
-                       usm_argument *out)
+static int take_number(const usm_parameter *parameter, PyObject *number, usm_argument *out)
 {
     if (parameter->kind == USM_PARAMETER_UNKNOWN && PyLong_Check(number) &&
         (parameter->size == 1 || parameter->size == 2 || parameter->size == 4 || parameter->size == 8)) {
@@ -215,8 +214,8 @@ static int take_number(usmpy_state *state, const usm_parameter *parameter, PyObj
     usm_dtype dtype = (usm_dtype)parameter->dtype;
     out->kind = USM_PARAMETER_VALUE;
     out->size = parameter->size;
-    return usmpy_scalar_to_element(state, number, dtype, out->as.value) < 0 ||
-                   check_exact(state, number, dtype, out->as.value) < 0
+    return usmpy_scalar_to_element(number, dtype, out->as.value) < 0 ||
+                   check_exact(number, dtype, out->as.value) < 0
                ? -1
                : 0;
 }
@@ -258,7 +257,7 @@ static int take_foreign(usmpy_state *state, const usm_parameter *parameter, PyOb
                   "null pointer is allowed";
         return found < 0 ? -1 : refuse(parameter, object, advice);
     }
-    int status = take_number(state, parameter, number, out);
+    int status = take_number(parameter, number, out);
     Py_DECREF(number);
     return status;
 }
@@ -290,8 +289,8 @@ static int take_view(usmpy_state *state, const usm_parameter *parameter, PyObjec
     if (dtype == USM_NO_DTYPE || parameter->kind == USM_PARAMETER_UNKNOWN || (int)dtype == parameter->dtype) {
         return take_bytes(parameter, view, out);
     }
-    PyObject *number = usmpy_element_to_scalar(state, dtype, view->buf);
-    int status = number == NULL ? -1 : take_number(state, parameter, number, out);
+    PyObject *number = usmpy_element_to_scalar(dtype, view->buf);
+    int status = number == NULL ? -1 : take_number(parameter, number, out);
     Py_XDECREF(number);
     return status;
 }
@@ -320,7 +319,7 @@ int usmpy_take_argument(usmpy_state *state, const usm_parameter *parameter, PyOb
     }
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
         PyComplex_CheckExact(object)) {
-        return take_number(state, parameter, object, out);
+        return take_number(parameter, object, out);
     }
     if (Py_IS_TYPE(object, state->local_type)) {
         return take_local(parameter, object, out, taken);
