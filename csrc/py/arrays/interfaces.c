@@ -120,16 +120,9 @@ PyObject *usmpy_array_array_interface(PyObject *self, void *Py_UNUSED(unused))
         bytes[i] = usmpy_strides(array)[i] * info->itemsize;
     }
     bool compact = (array->flags & USM_C_CONTIGUOUS) != 0; /* then strides are None */
-    PyObject *shape = usmpy_int_tuple(array->ndim, usmpy_shape(array));
-    PyObject *strides = compact ? Py_NewRef(Py_None) : usmpy_int_tuple(array->ndim, bytes);
-    PyObject *code = PyObject_GetAttrString(usmpy_dtype_object(array->state, array->dtype), "str");
-    PyObject *interface = shape == NULL || strides == NULL || code == NULL
-                              ? NULL
-                              : Py_BuildValue("{s:i,s:O,s:O,s:O,s:(NO)}", "version", 3, "shape", shape,
-                                              "strides", strides, "typestr", code, "data",
-                                              PyLong_FromVoidPtr(array->data), writable ? Py_False : Py_True);
-    Py_XDECREF(shape);
-    Py_XDECREF(strides);
-    Py_XDECREF(code);
-    return interface;
+    return Py_BuildValue("{s:i,s:N,s:N,s:N,s:(NO)}", "version", 3, "shape",
+                         usmpy_int_tuple(array->ndim, usmpy_shape(array)), "strides",
+                         compact ? Py_NewRef(Py_None) : usmpy_int_tuple(array->ndim, bytes), "typestr",
+                         PyObject_GetAttrString(usmpy_dtype_object(array->state, array->dtype), "str"),
+                         "data", PyLong_FromVoidPtr(array->data), writable ? Py_False : Py_True);
 }

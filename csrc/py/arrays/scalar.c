@@ -126,41 +126,38 @@ int usmpy_scalar_to_element(PyObject *scalar, usm_dtype dtype, void *element)
             PyExc_TypeError,
             "dtype %s only stores and exchanges bits; Python numbers cannot be converted to it", info->name);
     }
+    double re, im = 0;
     if (PyBool_Check(scalar)) {
-        usm_number_store(dtype, scalar == Py_True, 0, element);
-        return 0;
-    }
-    if (PyLong_Check(scalar)) {
+        re = scalar == Py_True;
+    } else if (PyLong_Check(scalar)) {
         if (info->kind == USM_DTYPE_KIND_INT || info->kind == USM_DTYPE_KIND_UINT) {
             return integer_to_element(scalar, dtype, element);
         }
         if (info->kind == USM_DTYPE_KIND_BOOL) {
             return bit_to_element(scalar, element);
         }
-        double value = PyLong_AsDouble(scalar);
-        if (value == -1.0 && PyErr_Occurred()) {
+        re = PyLong_AsDouble(scalar);
+        if (re == -1.0 && PyErr_Occurred()) {
             return refuse_size(scalar, dtype);
         }
-        usm_number_store(dtype, value, 0, element);
-        return 0;
-    }
-    if (PyFloat_Check(scalar)) {
+    } else if (PyFloat_Check(scalar)) {
         if (info->kind < USM_DTYPE_KIND_FLOAT) {
             return refuse_scalar(scalar, dtype);
         }
-        usm_number_store(dtype, PyFloat_AS_DOUBLE(scalar), 0, element);
-        return 0;
-    }
-    if (PyComplex_Check(scalar)) {
+        re = PyFloat_AS_DOUBLE(scalar);
+    } else if (PyComplex_Check(scalar)) {
         if (info->kind < USM_DTYPE_KIND_COMPLEX) {
             return refuse_scalar(scalar, dtype);
         }
         Py_complex value = PyComplex_AsCComplex(scalar);
-        usm_number_store(dtype, value.real, value.imag, element);
-        return 0;
+        re = value.real;
+        im = value.imag;
+    } else {
+        return usmpy_refuse(PyExc_TypeError,
+                            "%.100R is not a number; bool, int, float and complex are allowed", scalar);
     }
-    return usmpy_refuse(PyExc_TypeError, "%.100R is not a number; bool, int, float and complex are allowed",
-                        scalar);
+    usm_number_store(dtype, re, im, element);
+    return 0;
 }
 
 PyObject *usmpy_element_to_scalar(usm_dtype dtype, const void *element)

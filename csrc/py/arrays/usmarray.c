@@ -235,18 +235,8 @@ int usmpy_check_unpacked(usmpy_array *array, const char *what)
 /* arguments: shape, dtype, usm_type, device, queue, order. */
 static PyObject *array_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), PyObject *const *arguments)
 {
-    int64_t shape[USM_MAX_NDIM];
-    usmpy_target target;
-    int ndim = usmpy_parse_shape(arguments[0], shape, "shape");
-    int order = ndim < 0 ? -1 : usmpy_parse_order(arguments[5], "CF", 'C');
     PyObject *const options[] = {arguments[1], arguments[3], arguments[4], arguments[2]};
-    if (order < 0 || usmpy_parse_target(state, options, NULL, &target) < 0) {
-        return NULL;
-    }
-    usmpy_array *array = usmpy_array_empty(state, target.queue, target.kind, usmpy_target_float(&target),
-                                           ndim, shape, (char)order, false);
-    Py_DECREF(target.queue);
-    return (PyObject *)array;
+    return (PyObject *)usmpy_make_shaped(state, arguments[0], options, arguments[5], false);
 }
 USMPY_NEW(USMArray, array_new)
 

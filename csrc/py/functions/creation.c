@@ -73,21 +73,28 @@ static PyObject *filled(usmpy_array *array, content content)
     return (PyObject *)array;
 }
 
+usmpy_array *usmpy_make_shaped(usmpy_state *state, PyObject *shape_argument, PyObject *const *options,
+                               PyObject *order_argument, bool want_zeros)
+{
+    int64_t shape[USM_MAX_NDIM];
+    usmpy_target target;
+    int ndim = usmpy_parse_shape(shape_argument, shape, "shape");
+    int order = ndim < 0 ? -1 : usmpy_parse_order(order_argument, "CF", 'C');
+    if (order < 0 || usmpy_parse_target(state, options, NULL, &target) < 0) {
+        return NULL;
+    }
+    usmpy_array *array = usmpy_array_empty(state, target.queue, target.kind, usmpy_target_float(&target),
+                                           ndim, shape, (char)order, want_zeros);
+    Py_DECREF(target.queue);
+    return array;
+}
+
 /* arguments: shape, dtype, device, queue, usm_type, order. */
 static PyObject *make_shaped(usmpy_state *state, const char *Py_UNUSED(function), PyObject *const *arguments,
                              content content)
 {
-    int64_t shape[USM_MAX_NDIM];
-    usmpy_target target;
-    int ndim = usmpy_parse_shape(arguments[0], shape, "shape");
-    int order = ndim < 0 ? -1 : usmpy_parse_order(arguments[5], "CF", 'C');
-    if (order < 0 || usmpy_parse_target(state, arguments + 1, NULL, &target) < 0) {
-        return NULL;
-    }
-    usmpy_array *array = usmpy_array_empty(state, target.queue, target.kind, usmpy_target_float(&target),
-                                           ndim, shape, (char)order, content == ZEROS);
-    Py_DECREF(target.queue);
-    return filled(array, content);
+    return filled(usmpy_make_shaped(state, arguments[0], arguments + 1, arguments[5], content == ZEROS),
+                  content);
 }
 
 USMPY_FUNCTION_OF(empty, make_shaped, UNSET)

@@ -23,6 +23,9 @@ int usmpy_parse_target(usmpy_state *state, PyObject *const *options, usmpy_array
 /* The dtype that was given, or the default floating-point type of the device. */
 usm_dtype usmpy_target_float(const usmpy_target *target);
 
+/* New memory from the arguments shape, options and order. want_zeros as in usmpy_array_empty. */
+usmpy_array *usmpy_make_shaped(usmpy_state *state, PyObject *shape_argument, PyObject *const *options,
+                               PyObject *order_argument, bool want_zeros);
 /*
  * The functions for arrays like another: their array and its target from arguments[0], the options, which
  * begin at arguments[first], and the order after them. New memory in the array's shape, of its type where no

@@ -19,19 +19,17 @@ static void refuse_type(int operation, const usmpy_operands *operands)
                    {USM_INT32, "integers"},
                    {USM_FLOAT32, "real numbers"},
                    {USM_COMPLEX64, "complex numbers"}};
-    enum { SAMPLES = sizeof samples / sizeof *samples };
-    char allowed[80] = "";
-    bool takes[SAMPLES];
+    char allowed[80] = "", later[sizeof allowed];
     int count = 0;
-    for (int i = 0; i < SAMPLES; i++) {
-        takes[i] = usm_operation_types_of(operation, samples[i].dtype, true).computed != USM_NO_DTYPE;
-        count += takes[i];
-    }
-    for (int i = 0, left = count; i < SAMPLES; i++) {
-        if (takes[i]) {
-            strcat(allowed, left == count ? "" : left == 1 ? " and " : ", ");
-            strcat(allowed, samples[i].kind);
-            left--;
+    for (int i = (int)(sizeof samples / sizeof *samples) - 1; i >= 0; i--) {
+        if (usm_operation_types_of(operation, samples[i].dtype, true).computed != USM_NO_DTYPE) {
+            memcpy(later, allowed, sizeof later);
+            PyOS_snprintf(allowed, sizeof allowed, "%s%s%s", samples[i].kind,
+                          count == 0   ? ""
+                          : count == 1 ? " and "
+                                       : ", ",
+                          later);
+            count++;
         }
     }
     PyErr_Format(PyExc_TypeError,
