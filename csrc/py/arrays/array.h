@@ -104,6 +104,12 @@ void usmpy_array_finish(usmpy_array *array);
 /* New memory. `order` is 'C' or 'F'; want_zeros as in usm_alloc_create. */
 usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
                                int ndim, const int64_t *shape, char order, bool want_zeros);
+/*
+ * A new row-major array that the host can write, after earlier work on its block: on the queue, or on the
+ * host's queue if its device has no such memory.
+ */
+usmpy_array *usmpy_array_writable(usmpy_state *state, usm_dtype dtype, PyObject *queue, usm_kind kind,
+                                  int ndim, const int64_t *shape);
 /* The same memory with another layout; strides in elements; as writable as base. NULL with an exception. */
 usmpy_array *usmpy_array_view(usmpy_array *base, char *data, int ndim, const int64_t *shape,
                               const int64_t *strides);

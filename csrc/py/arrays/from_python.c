@@ -360,12 +360,8 @@ static Py_ssize_t write_numbers(usmpy_state *state, const usmpy_nested *nested, 
     return i - first;
 }
 
-/*
- * A new array that the host can write: on the queue, or on the host's queue if its device has no such
- * memory.
- */
-static usmpy_array *writable(usmpy_state *state, usm_dtype dtype, PyObject *queue, usm_kind kind, int ndim,
-                             const int64_t *shape)
+usmpy_array *usmpy_array_writable(usmpy_state *state, usm_dtype dtype, PyObject *queue, usm_kind kind,
+                                  int ndim, const int64_t *shape)
 {
     const usm_device_info *info = &usmpy_queue_of(queue)->device->info;
     bool direct = kind != USM_DEVICE || info->host_reads_device;
@@ -383,7 +379,7 @@ static usmpy_array *writable(usmpy_state *state, usm_dtype dtype, PyObject *queu
 static usmpy_array *numbers_alone(usmpy_state *state, const usmpy_nested *nested, usm_dtype dtype,
                                   PyObject *queue, usm_kind kind)
 {
-    usmpy_array *array = writable(state, dtype, queue, kind, nested->ndim, nested->shape);
+    usmpy_array *array = usmpy_array_writable(state, dtype, queue, kind, nested->ndim, nested->shape);
     if (array != NULL && write_numbers(state, nested, 0, dtype, array->data) < 0) {
         Py_CLEAR(array);
     }
@@ -410,7 +406,7 @@ static Py_ssize_t place_numbers(usmpy_state *state, const usmpy_nested *nested, 
     while (first + n < nested->n && !usmpy_is_array(state, nested->leaves[first + n].value)) {
         n++;
     }
-    usmpy_array *numbers = writable(state, result->dtype, result->queue, USM_DEVICE, 1, &n);
+    usmpy_array *numbers = usmpy_array_writable(state, result->dtype, result->queue, USM_DEVICE, 1, &n);
     if (numbers == NULL) {
         return -1;
     }

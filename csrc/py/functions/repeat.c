@@ -44,13 +44,13 @@ static usmpy_array *repeat_evenly(usmpy_array *x, int axis, int64_t count)
 }
 
 /*
- * Where each element's copies begin, and last where they end: n + 1 numbers, for PyMem_Free. The length of
- * the result depends on the counts, so the host reads them after a wait, wherever they are.
+ * Where each element's copies begin, and last where they end: n + 1 numbers that the host reads. The length
+ * of the result depends on the counts, so the host reads them after a wait, wherever they are.
  */
-static int64_t *read_begins(usmpy_array *counts, int64_t n)
+static usmpy_array *find_begins(usmpy_array *counts, int64_t n)
 {
-    usmpy_array *plain = (usmpy_array *)Py_NewRef(counts);
-    int64_t *begins = NULL;
+    const int64_t length = n + 1;
+    usmpy_array *plain = (usmpy_array *)Py_NewRef(counts), *begins = NULL;
     if (counts->dtype != USM_INT64 || (counts->flags & USM_C_CONTIGUOUS) == 0) {
         Py_SETREF(plain, usmpy_array_duplicate(counts, counts->queue, counts->alloc->kind, USM_INT64, 'C'));
     }
@@ -58,48 +58,32 @@ static int64_t *read_begins(usmpy_array *counts, int64_t n)
         Py_SETREF(plain, usmpy_array_readable(plain));
     }
     if (plain != NULL) {
-        begins = PyMem_Malloc((size_t)(n + 1) * sizeof *begins);
-        if (begins == NULL) {
-            PyErr_NoMemory();
-        }
+        begins = usmpy_array_writable(counts->state, USM_INT64, counts->queue, USM_DEVICE, 1, &length);
     }
     if (begins != NULL) {
         const usm_view view = usmpy_view(plain);
         usm_error error;
-        if (usmpy_check(plain->state, usm_indices_of_counts(&view, n, begins, &error), &error) < 0) {
-            PyMem_Free(begins);
-            begins = NULL;
-        }
+        usm_status status = usm_indices_of_counts(&view, n, (int64_t *)begins->data, &error);
+        begins = usmpy_array_submitted(begins, status, &error);
     }
     Py_XDECREF(plain);
     return begins;
 }
 
-/* Numbers of the host as an array on the queue. */
-static usmpy_array *upload(usmpy_state *state, PyObject *queue, const int64_t *numbers, int64_t n)
+/* The index in x of each of the result's `total` elements along the axis. */
+static usmpy_array *expand(PyObject *queue, usmpy_array *begins, int64_t n, int64_t total)
 {
-    PyObject *host_queue = usmpy_queue_of(queue)->device->info.has_usm_host ? queue : usmpy_host_queue(state);
-    usmpy_array *array = host_queue == NULL
-                             ? NULL
-                             : usmpy_array_empty(state, host_queue, USM_HOST, USM_INT64, 1, &n, 'C', false);
-    if (array != NULL) {
-        memcpy(array->data, numbers, (size_t)n * sizeof *numbers);
-        Py_SETREF(array, usmpy_array_duplicate(array, queue, USM_DEVICE, USM_INT64, 'C'));
-    }
-    return array;
-}
-
-/* The index in x of each element of the result, which has begins[n] along the axis. */
-static usmpy_array *expand(usmpy_state *state, PyObject *queue, const int64_t *begins, int64_t n)
-{
-    usmpy_array *places = upload(state, queue, begins, n + 1), *indices = NULL;
+    usmpy_array *indices = NULL;
+    usmpy_array *places = begins->queue == queue
+                              ? (usmpy_array *)Py_NewRef(begins)
+                              : usmpy_array_duplicate(begins, queue, USM_DEVICE, USM_INT64, 'C');
     if (places != NULL) {
-        indices = usmpy_array_empty(state, queue, USM_DEVICE, USM_INT64, 1, &begins[n], 'C', false);
+        indices = usmpy_array_empty(begins->state, queue, USM_DEVICE, USM_INT64, 1, &total, 'C', false);
     }
     if (indices != NULL) {
         const usm_view out = usmpy_view(indices), from = usmpy_view(places);
         usm_error error;
-        usm_status status = usm_expand_submit(usmpy_queue_of(queue), &out, &from, n, begins[n], &error);
+        usm_status status = usm_expand_submit(usmpy_queue_of(queue), &out, &from, n, total, &error);
         indices = usmpy_array_submitted(indices, status, &error);
     }
     Py_XDECREF(places);
@@ -110,14 +94,15 @@ static usmpy_array *expand(usmpy_state *state, PyObject *queue, const int64_t *b
 static usmpy_array *repeat_each(usmpy_array *x, int axis, usmpy_array *counts)
 {
     int64_t n = usmpy_shape(x)[axis], from[USM_MAX_NDIM], along[USM_MAX_NDIM] = {0};
-    int64_t *begins = read_begins(counts, n);
+    usmpy_array *begins = find_begins(counts, n);
     if (begins == NULL) {
         return NULL;
     }
+    const int64_t total = ((int64_t *)begins->data)[n];
     usm_kind kind = x->alloc->kind > counts->alloc->kind ? x->alloc->kind : counts->alloc->kind;
-    usmpy_array *result = with_length(x, axis, begins[n], kind);
+    usmpy_array *result = with_length(x, axis, total, kind);
     if (result != NULL && result->size > 0) {
-        usmpy_array *indices = expand(x->state, x->queue, begins, n);
+        usmpy_array *indices = expand(x->queue, begins, n, total);
         int status = -1;
         if (indices != NULL) {
             memcpy(from, usmpy_strides(x), x->ndim * sizeof *from);
@@ -133,7 +118,7 @@ static usmpy_array *repeat_each(usmpy_array *x, int axis, usmpy_array *counts)
             Py_CLEAR(result);
         }
     }
-    PyMem_Free(begins);
+    Py_DECREF(begins);
     return result;
 }
 
