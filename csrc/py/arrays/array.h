@@ -215,7 +215,7 @@ PyObject *usmpy_array_arrow_device(PyObject *self, PyObject *const *args, Py_ssi
                                    PyObject *kwnames);
 PyObject *usmpy_array_cuda_interface(PyObject *self, void *unused);
 PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused);
-PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *usmpy_array_lend(usmpy_state *state, PyObject *self, PyObject *const *arguments);
 
 extern PyMethodDef usmpy_array_methods[];
 /* Getter and method of shared memory. */

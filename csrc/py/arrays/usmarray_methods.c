@@ -158,6 +158,8 @@ static PyObject *flatten(usmpy_array *array, PyObject *const *arguments)
     USMPY_ENTER(USMArray_##name, usmpy_deferred_poll(), ((usmpy_array *)self)->state, \
                 method((usmpy_array *)self, arguments))
 METHODS(METHOD)
+USMPY_MEMBER(USMArray_lend, usmpy_array_lend)
+USMPY_CLASS_MEMBER(USMArray_from_pointer, usmpy_array_from_pointer)
 
 /* x[...] = value. */
 static PyObject *fill(PyObject *self, PyObject *value)
@@ -210,11 +212,11 @@ static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 #define ROW(name, how) USMPY_MEMBER_ROW(USMArray, name),
 #define PYTHON_ROW(module, name) ROW(name, module)
 PyMethodDef usmpy_array_methods[] = {
-    USMPY_CLASS_METHOD("from_pointer", usmpy_array_from_pointer, USMPY_DOC_USMArray_from_pointer),
+    USMPY_CLASS_MEMBER_ROW(USMArray, from_pointer),
     {"item", (PyCFunction)(void (*)(void))usmpy_array_item_method, METH_FASTCALL, USMPY_DOC_USMArray_item},
     {"tolist", usmpy_array_tolist, METH_NOARGS, USMPY_DOC_USMArray_tolist},
     {"asnumpy", usmpy_array_asnumpy, METH_NOARGS, USMPY_DOC_USMArray_asnumpy},
-    USMPY_METHOD("lend", usmpy_array_lend, USMPY_DOC_USMArray_lend),
+    USMPY_MEMBER_ROW(USMArray, lend),
     {"get_ipc_handle", usmpy_array_get_ipc_handle, METH_NOARGS, USMPY_DOC_USMArray_get_ipc_handle},
     USMPY_METHOD("__dlpack__", usmpy_array_dlpack, USMPY_DOC_USMArray___dlpack__),
     USMPY_METHOD("__arrow_c_array__", usmpy_array_arrow, USMPY_DOC_USMArray___arrow_c_array__),

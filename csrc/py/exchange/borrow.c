@@ -253,14 +253,11 @@ static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, 
     return found > 0 ? 0 : -1;
 }
 
-PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_array_lend(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"lend", 1, 1, 0, 0, {USMPY_stream}};
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *stream;
+    PyObject *stream = arguments[0];
     usmpy_stream foreign;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &stream) < 0 ||
-        parse_lend(state, (usmpy_array *)self, stream, &foreign) < 0) {
+    if (parse_lend(state, (usmpy_array *)self, stream, &foreign) < 0) {
         return NULL;
     }
     usmpy_lend *lend = (usmpy_lend *)state->lend_type->tp_alloc(state->lend_type, 0);

@@ -6,8 +6,7 @@
 #include "py/arrays/array.h"
 
 usmpy_member usmpy_device_from_native, usmpy_context_from_native, usmpy_queue_from_native;
-PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
-                                   PyObject *kwnames);
+usmpy_member usmpy_array_from_pointer;
 
 /*
  * The usmpy context over a driver's: new count; NULL with an exception. Takes over the keeps, also on

@@ -1,5 +1,4 @@
 /* Arrays over memory that another library allocated from the same driver, given by its address. */
-#include "docstrings.h"
 #include "native.h"
 #include "stream.h"
 
@@ -245,15 +244,9 @@ void usmpy_array_prefer_queue(usmpy_array *array, PyObject *queue_object)
     }
 }
 
-PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_array_from_pointer(usmpy_state *state, PyObject *Py_UNUSED(type), PyObject *const *out)
 {
-    static const usmpy_signature signature = USMPY_SIGNATURE_USMArray_from_pointer;
-    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
-    PyObject *out[8];
     usmpy_claim claim;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
     usmpy_deferred_poll();
     if (!Py_IS_TYPE(out[4], state->queue_type)) {
         return usmpy_wrong_type("queue", out[4], "a Queue is allowed");
