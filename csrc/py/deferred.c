@@ -353,11 +353,16 @@ static void wait_for_tasks(usmpy_interpreter *own)
 }
 
 /*
- * Runs before a sub-interpreter finalizes: tasks that keep objects of it complete; other work goes on. Then
- * its functions are refused, and its exceptions are released.
+ * Before a sub-interpreter finalizes, tasks that keep objects of it complete; other work goes on. Then its
+ * functions are refused, and its exceptions are released. `module` is NULL where the main interpreter does
+ * not have it.
  */
-static PyObject *end_sub(usmpy_interpreter *own)
+static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(unused))
 {
+    usmpy_interpreter *own = usmpy_interpreter_here();
+    if (own->id == 0) {
+        return end_main(own);
+    }
     wait_for_tasks(own);
     atomic_store(&own->ended, true);
     wait_for_tasks(own); /* what other threads of it submitted meanwhile */
@@ -365,19 +370,8 @@ static PyObject *end_sub(usmpy_interpreter *own)
     usm_queues_report(own->list);
     usmpy_deferred_drain();
     forget_exceptions(own);
-    Py_RETURN_NONE;
-}
-
-/* `module` is NULL where the main interpreter does not have it. */
-static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(unused))
-{
-    usmpy_interpreter *own = usmpy_interpreter_here();
-    if (own->id == 0) {
-        return end_main(own);
-    }
-    PyObject *result = end_sub(own);
     usmpy_drop_kept(usmpy_state_of_module(module));
-    return result;
+    Py_RETURN_NONE;
 }
 
 static _Atomic bool closes; /* close_all is registered */

@@ -52,23 +52,14 @@ static PyObject *sub_group_sizes(const uint32_t *sizes)
     return usmpy_int_tuple(n, values);
 }
 
-static const char *aspect_name(int i)
-{
-    return usm_aspect_name((usm_aspect)i);
-}
-
-static const char *fp_config_name(int i)
-{
-    return usm_fp_config_name((usm_fp_config)i);
-}
-
-/* The names of the bits that are set, of n. */
-static PyObject *names_of(uint32_t bits, int n, const char *(*name_of)(int))
+/* The names of the bits that are set. */
+static PyObject *names_of(uint32_t bits, bool aspects)
 {
     PyObject *names = PyList_New(0);
-    for (int i = 0; names != NULL && i < n; i++) {
+    for (int i = 0; names != NULL && i < (aspects ? USM_ASPECTS : USM_FP_CONFIGS); i++) {
         if ((bits >> i & 1) != 0) {
-            usmpy_append(&names, PyUnicode_InternFromString(name_of(i)));
+            usmpy_append(&names, PyUnicode_InternFromString(aspects ? usm_aspect_name((usm_aspect)i)
+                                                                    : usm_fp_config_name((usm_fp_config)i)));
         }
     }
     PyObject *set = names == NULL ? NULL : PyFrozenSet_New(names);
@@ -94,9 +85,9 @@ static PyObject *fact(const usm_device *device, usmpy_fact which)
         case UUID:
             return usmpy_call("uuid", "UUID", "(Oy#)", Py_None, (const char *)member, (Py_ssize_t)16);
         case ASPECTS:
-            return names_of(usm_device_aspects(device), USM_ASPECTS, aspect_name);
+            return names_of(usm_device_aspects(device), true);
         case FP_CONFIG:
-            return names_of(*(const uint32_t *)member, USM_FP_CONFIGS, fp_config_name);
+            return names_of(*(const uint32_t *)member, false);
         case BOOL:
             return PyBool_FromLong(*(const bool *)member);
         case UINT32:

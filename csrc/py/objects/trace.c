@@ -15,18 +15,14 @@ static usm_trace *core(PyObject *self)
     return ((usmpy_trace *)self)->trace;
 }
 
-static PyObject *trace_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *trace_new(usmpy_state *state, PyTypeObject *type, PyObject *const *arguments)
 {
-    Py_ssize_t limit;
     usm_error error;
-    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
-        return PyErr_Format(PyExc_TypeError, "_Trace() takes no keyword arguments");
-    }
-    if (!PyArg_ParseTuple(args, "n:_Trace", &limit)) {
-        return NULL;
-    }
+    Py_ssize_t limit = usmpy_ssize_of(arguments[0], "limit", -1, USMPY_AN_INT);
     if (limit < 1 || limit > INT32_MAX) {
-        return PyErr_Format(PyExc_ValueError, "limit is %zd; 1 to %d are allowed", limit, INT32_MAX);
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(PyExc_ValueError, "limit is %zd; 1 to %d are allowed", limit, INT32_MAX);
     }
     usmpy_trace *self = (usmpy_trace *)type->tp_alloc(type, 0);
     if (self == NULL) {
@@ -35,10 +31,12 @@ static PyObject *trace_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     usm_status status = usm_trace_start((size_t)limit, &self->trace, &error);
     if (status != USM_OK) {
         Py_DECREF(self);
-        return usmpy_raise(usmpy_state_of_type(type), status, &error);
+        return usmpy_raise(state, status, &error);
     }
     return (PyObject *)self;
 }
+
+USMPY_NEW(_Trace, trace_new)
 
 static void trace_dealloc(PyObject *self)
 {
@@ -141,7 +139,7 @@ static PyMethodDef trace_methods[] = {
 
 static PyType_Slot trace_slots[] = {
     {Py_tp_doc, USMPY_DOC__Trace},
-    {Py_tp_new, trace_new},
+    {Py_tp_new, enter__Trace},
     {Py_tp_dealloc, trace_dealloc},
     {Py_tp_methods, trace_methods},
     {0, NULL},
