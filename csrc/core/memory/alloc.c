@@ -216,7 +216,7 @@ static bool defer_until_stream_ends(usm_alloc *alloc)
         return false;
     }
     usm_refcount_init(&alloc->refs, 1);
-    return alloc->lender->hold(alloc, false) &&
+    return usm_alloc_lender(alloc)->hold(alloc, false) &&
            !usm_refcount_down(&alloc->refs); /* it may have ended meanwhile */
 }
 

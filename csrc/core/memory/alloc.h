@@ -50,7 +50,7 @@ static inline usm_status usm_alloc_order(usm_alloc *alloc, struct usm_queue *que
 {
     return USM_LIKELY((atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) == 0)
                ? USM_OK
-               : alloc->lender->join(alloc, queue, error);
+               : usm_alloc_lender(alloc)->join(alloc, queue, error);
 }
 
 /*

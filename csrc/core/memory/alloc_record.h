@@ -85,7 +85,7 @@ typedef struct usm_alloc {
      */
     void *stream;
     struct usm_device *stream_device;
-    const usm_lender *lender;
+    const usm_lender *_Atomic lender; /* may be read as soon as the flag is seen */
     /*
      * 0: the stream lives, and can be asked. Else its number (stream_id in backend.h): it may have been
      * destroyed.
@@ -112,6 +112,12 @@ static inline usm_alloc *usm_alloc_retain(USM_KEEPS usm_alloc *alloc)
 {
     usm_refcount_up(&alloc->refs);
     return alloc;
+}
+
+/* Of memory with USM_ALLOC_UNORDERED. */
+static inline const usm_lender *usm_alloc_lender(const usm_alloc *alloc)
+{
+    return atomic_load_explicit(&((usm_alloc *)alloc)->lender, memory_order_relaxed);
 }
 
 static inline bool usm_alloc_is_busy(const usm_alloc *alloc)

@@ -68,7 +68,7 @@ static bool has_ended(usm_alloc *alloc, bool waits)
         return true;
     }
     bool late = usm_clock_ns() - since_ns >= STREAM_NS && !usm_place_is_at_work(alloc->place);
-    bool ended = alloc->lender->end(alloc, since_ns, waits || late);
+    bool ended = usm_alloc_lender(alloc)->end(alloc, since_ns, waits || late);
     if (late && !ended) {
         alloc->link.reclaimable.since_ns = usm_clock_ns(); /* the next try is as late */
     }
@@ -180,7 +180,7 @@ void usm_reclaim_stream_lives(usm_device *device, void *stream, uint64_t id)
             usm_pool_begin_use(alloc->place->pools[alloc->kind], alloc->size);
         }
         usm_refcount_init(&alloc->refs, 1);
-        (void)alloc->lender->hold(alloc, true);
+        (void)usm_alloc_lender(alloc)->hold(alloc, true);
         usm_alloc_release(alloc);
     }
 }
@@ -245,7 +245,7 @@ size_t usm_reclaim_pool(usm_pool *pool)
     int64_t now_ns = usm_clock_ns();
     for (usm_alloc *list = usm_pool_take_all(pool), *next; list != NULL; list = next) {
         next = list->link.next_free;
-        if (!is_lent(list) || list->lender->end(list, now_ns, true)) {
+        if (!is_lent(list) || usm_alloc_lender(list)->end(list, now_ns, true)) {
             freed += list->size;
             free_block(list);
         } else if (usm_refcount_up_unless_zero(&list->context->refs)) {

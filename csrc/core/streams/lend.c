@@ -198,7 +198,7 @@ void usm_alloc_stream_attach(usm_alloc *alloc, usm_device *device, void *stream)
     alloc->stream_device = device;
     alloc->stream = stream;
     alloc->stream_id = 0;
-    alloc->lender = &lender;
+    atomic_store_explicit(&alloc->lender, &lender, memory_order_relaxed);
     /* Not 0: a check without a lock must not find the memory idle. */
     atomic_store_explicit(&alloc->hazards.pending, 1, memory_order_relaxed);
     atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN | USM_ALLOC_UNORDERED, memory_order_release);
@@ -259,7 +259,7 @@ static bool lend_to(usm_alloc *alloc, const lend *new, bool all, lend *earlier)
     if (!other || all) {
         alloc->stream_device = new->device;
         alloc->stream = new->stream;
-        alloc->lender = &lender;
+        atomic_store_explicit(&alloc->lender, &lender, memory_order_relaxed);
         alloc->stream_id = other ? USM_STREAM_NO_ID : new->id;
         alloc->lends++;
         atomic_fetch_or_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_release);
