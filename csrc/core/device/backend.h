@@ -133,10 +133,10 @@ typedef struct usm_native_entries {
      */
     void (*count)(usm_native what, void *handle, bool more);
     /*
-     * Of a driver with queues that take work from one thread alone, such as default streams of a thread:
-     * called about a foreign queue before anything is recorded. May the calling thread submit work that waits
-     * for these events, now and without another thread? USM_VALUE, with the reason, where it may not: the
-     * refused task leaves no trace for later work. Locks: queue and hazards. Blocks: never.
+     * For a driver with queues that take work from one thread alone, such as default streams of a thread. The
+     * core asks about a foreign queue before anything is recorded: may the calling thread submit work that
+     * waits for these events, without help by another thread? USM_VALUE, with the reason, where it may not:
+     * the refused task leaves no trace for later work. Locks: queue and hazards. Blocks: never.
      * NULL: every thread may submit to every queue.
      */
     usm_status (*admit)(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error);
@@ -157,9 +157,10 @@ typedef struct usm_native_entries {
      */
     uint64_t (*stream_id)(usm_device *device, void *stream);
     /*
-     * Waits for all work that the device has at the call, also that of other libraries, in any stream. Graph
-     * captures of others stay valid. For memory whose stream nobody named, or whose stream has gone. USM_OK
-     * where no work can be left: a lost device. Blocks: work. NULL exactly where stream_inspect is.
+     * Waits for all work that the device has at the call, also that of other libraries, in any stream; their
+     * submissions may be kept out meanwhile, but their graph captures stay valid. The core calls it for
+     * memory whose stream is unknown or has gone. USM_OK where no work can be left: a lost device.
+     * Blocks: work. NULL exactly where stream_inspect is.
      */
     usm_status (*synchronize)(usm_device *device, usm_error *error);
 } usm_native_entries;
