@@ -258,12 +258,6 @@ static inline bool usm_cuda_timeline_ended(const usm_cuda_timeline *timeline, ui
     return atomic_load_explicit(&((usm_cuda_timeline *)timeline)->completed, memory_order_acquire) >= number;
 }
 
-static inline bool usm_cuda_timeline_is_fenced(const usm_cuda_timeline *timeline)
-{
-    return atomic_load_explicit(&((usm_cuda_timeline *)timeline)->fenced, memory_order_acquire) >
-           atomic_load_explicit(&((usm_cuda_timeline *)timeline)->completed, memory_order_acquire);
-}
-
 /* All tasks that were submitted have ended, as far as was polled. */
 static inline bool usm_cuda_timeline_is_idle(const usm_cuda_timeline *timeline)
 {

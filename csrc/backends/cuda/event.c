@@ -69,7 +69,8 @@ static bool has_ended(usm_cuda_event *event)
         return true;
     }
     if (!atomic_load_explicit(&timeline->eager, memory_order_relaxed) &&
-        !usm_cuda_timeline_is_fenced(timeline)) {
+        atomic_load_explicit(&timeline->fenced, memory_order_acquire) <=
+            atomic_load_explicit(&timeline->completed, memory_order_acquire)) {
         usm_cuda_note(event->event.queue->device,
                       usm_cuda_timeline_fence(
                           timeline, atomic_load_explicit(&timeline->submitted, memory_order_acquire)));
