@@ -44,8 +44,7 @@ static inline void usm_freelist_move(usm_freelist *list, usm_freelist *from)
 typedef struct usm_shared_freelist {
     void *first; /* the owner's */
     _Atomic(void *) returned;
-    _Atomic int
-        n_returned; /* approximate: concurrent updates may be lost, and locked additions are not free */
+    _Atomic int n_returned; /* approximate: concurrent updates may be lost; locked additions are not free */
 } usm_shared_freelist;
 
 static inline int usm_shared_freelist_returned(usm_shared_freelist *list)

@@ -33,12 +33,10 @@ usm_status usm_axes_scratch(usm_queue *queue, const usm_view *src, uint64_t redu
         for (int i = 0; i < src->ndim; i++) {
             bool last = !plan->together && (reduced_axes >> i & 1) != 0;
             if (last == (pass == 1)) {
+                shape[n] = src->shape[i];
                 order[n++] = i;
             }
         }
-    }
-    for (int i = 0; i < n; i++) {
-        shape[i] = src->shape[order[i]];
     }
     char letter = plan->any_order ? usm_view_letter(src) : 'C';
     usm_status status = usm_scratch_create(queue, dtype, src->ndim, shape, letter, out, error);

@@ -11,8 +11,7 @@ typedef struct usm_launch {
     usm_range range;
     size_t n_arguments;
     const usm_argument *arguments;
-    size_t
-        cost; /* of a built-in kernel, bytes that it moves; 0: a kernel of the user, whose cost is unknown */
+    size_t cost; /* bytes that a built-in kernel moves; 0: a kernel of the user, whose cost is unknown */
 } usm_launch;
 
 /*

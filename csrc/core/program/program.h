@@ -57,9 +57,8 @@ typedef struct usm_parameter {
     const char *type; /* for messages: "float *"; NULL if the program does not tell */
     uint8_t kind;     /* usm_parameter_kind */
     bool read_only;   /* a pointer to const */
-    int16_t
-        dtype; /* usm_dtype of the value, or of what the pointer points to; USM_NO_DTYPE: a struct, void */
-    uint32_t size; /* bytes of a value; 0: unknown */
+    int16_t dtype;    /* usm_dtype of the value or of what is pointed to; USM_NO_DTYPE: a struct, void */
+    uint32_t size;    /* bytes of a value; 0: unknown */
 } usm_parameter;
 
 /* A function of the user: void name(size_t begin, size_t end, parameters...). */

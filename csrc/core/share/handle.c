@@ -212,10 +212,8 @@ bool usm_handle_is_within(const usm_share_handle *handle)
     int64_t size, low, high;
     if (handle->dtype >= USM_DTYPES || handle->ndim > USM_MAX_NDIM ||
         usm_layout_size(handle->ndim, handle->dims, usm_dtype_table[handle->dtype].itemsize, &size, NULL) !=
-            USM_OK) {
-        return false;
-    }
-    if (handle->offset < 0 || (uint64_t)handle->offset > handle->nbytes ||
+            USM_OK ||
+        handle->offset < 0 || (uint64_t)handle->offset > handle->nbytes ||
         (handle->rule == USM_SHARE_NOTHING && handle->nbytes > 0)) {
         return false;
     }

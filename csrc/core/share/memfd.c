@@ -41,14 +41,11 @@ static usm_status memfd_create_block(const usm_place *place, usm_shared_memory *
                              "cannot make memory for several processes (memfd_create: %s)",
                              usm_error_errno(errno));
     }
-    usm_status status = USM_OK;
-    if (ftruncate(file, (off_t)memory->nbytes) != 0 || fcntl(file, F_ADD_SEALS, SEALS) != 0) {
-        status = usm_error_set(error, USM_MEMORY, "cannot make %zu bytes of memory for several processes: %s",
-                               memory->nbytes, strerror(errno));
-    }
-    if (status == USM_OK) {
-        status = map(file, false, memory, error);
-    }
+    usm_status status =
+        ftruncate(file, (off_t)memory->nbytes) != 0 || fcntl(file, F_ADD_SEALS, SEALS) != 0
+            ? usm_error_set(error, USM_MEMORY, "cannot make %zu bytes of memory for several processes: %s",
+                            memory->nbytes, strerror(errno))
+            : map(file, false, memory, error);
     if (status != USM_OK) {
         close(file);
         return status;
