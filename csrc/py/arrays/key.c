@@ -12,35 +12,21 @@ static bool is_basic(PyObject *item)
            item == Py_None;
 }
 
-/*
- * The array, or a copy on the queue of one that was imported from the host. Takes the reference of the
- * array.
- */
-static usmpy_array *bring(usmpy_state *state, usmpy_array *array, PyObject *source, PyObject *queue)
-{
-    if (array->queue != state->host_queue || usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
-        return array;
-    }
-    usmpy_array *copy =
-        usmpy_duplicate_from(state, source, array, queue, USM_DEVICE, (usm_dtype)array->dtype, 'C');
-    Py_DECREF(array);
-    return copy;
-}
-
 usmpy_array *usmpy_index_array(usmpy_state *state, PyObject *object, PyObject *queue)
 {
     if (usmpy_is_array(state, object)) {
         return (usmpy_array *)Py_NewRef(object);
     }
-    PyObject *imported = usmpy_import_any(state, object);
-    if (imported != NULL) {
-        return bring(state, (usmpy_array *)imported, object, queue);
+    usmpy_array *array = (usmpy_array *)usmpy_import_any(state, object);
+    if (array != NULL && array->queue == state->host_queue &&
+        usmpy_queue_of(queue) != usmpy_queue_of(array->queue)) {
+        Py_SETREF(array, usmpy_duplicate_from(state, object, array, queue, USM_DEVICE, array->dtype, 'C'));
     }
-    if (PyErr_Occurred() || !(PyBool_Check(object) || PySequence_Check(object)) || PyUnicode_Check(object)) {
-        return NULL;
+    if (array != NULL || PyErr_Occurred() || !(PyBool_Check(object) || PySequence_Check(object)) ||
+        PyUnicode_Check(object)) {
+        return array;
     }
     usmpy_nested nested;
-    usmpy_array *array = NULL;
     if (usmpy_nested_read(state, object, &nested) == 0) {
         usm_dtype dtype =
             nested.n == 0 ? USM_INT64 : usmpy_nested_dtype(&nested, usmpy_queue_of(queue)->device);

@@ -68,11 +68,6 @@ int usmpy_array_fill(usmpy_array *dst, const void *element)
                        &error);
 }
 
-static int64_t magnitude(int64_t stride)
-{
-    return stride < 0 ? -stride : stride;
-}
-
 /* Strides of compact memory whose axes are in the same order as src's, fastest last. */
 static void keep_order(usmpy_array *src, int64_t *strides)
 {
@@ -80,7 +75,7 @@ static void keep_order(usmpy_array *src, int64_t *strides)
     int axes[USM_MAX_NDIM]; /* from the slowest to the fastest */
     for (int i = 0; i < src->ndim; i++) {
         int k = i;
-        for (; k > 0 && magnitude(old[axes[k - 1]]) < magnitude(old[i]); k--) {
+        for (; k > 0 && llabs(old[axes[k - 1]]) < llabs(old[i]); k--) {
             axes[k] = axes[k - 1];
         }
         axes[k] = i;
@@ -117,19 +112,16 @@ usmpy_array *usmpy_array_empty_like(usmpy_array *like, PyObject *queue_object, u
 
 usmpy_array *usmpy_array_like_over(usmpy_array *like, usm_alloc *alloc)
 {
-    usmpy_array *array = usmpy_array_new(like->state, like->ndim);
+    int64_t strides[USM_MAX_NDIM];
+    keep_order(like, strides);
+    usmpy_array *array = usmpy_array_view(like, alloc->pointer, like->ndim, usmpy_shape(like), strides);
     if (array == NULL) {
         usm_alloc_release(alloc);
         return NULL;
     }
+    usm_alloc_release(array->alloc);
     array->alloc = alloc;
-    array->data = alloc->pointer;
-    array->queue = Py_NewRef(like->queue);
-    array->dtype = like->dtype;
-    array->flags = USMPY_WRITABLE;
-    memcpy(usmpy_shape(array), usmpy_shape(like), (size_t)like->ndim * sizeof(int64_t));
-    keep_order(like, usmpy_strides(array));
-    usmpy_array_finish(array);
+    array->flags |= USMPY_WRITABLE;
     return array;
 }
 

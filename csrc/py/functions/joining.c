@@ -124,14 +124,13 @@ static int check_shape(const usmpy_joined *joined, Py_ssize_t i, int but, const 
     if (fits) {
         return 0;
     }
-    char a[200], b[200], axis[40] = "be equal";
+    char a[200], b[200], axis[40] = "must be equal";
     if (but >= 0) {
-        PyOS_snprintf(axis, sizeof axis, "differ along axis %d only", but);
+        PyOS_snprintf(axis, sizeof axis, "may differ along axis %d only", but);
     }
-    return usmpy_refuse(PyExc_ValueError, "%s(): arrays[%zd] has shape %s and arrays[0] has %s; they %s %s",
+    return usmpy_refuse(PyExc_ValueError, "%s(): arrays[%zd] has shape %s and arrays[0] has %s; they %s",
                         function, i, usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
-                        usm_layout_text(first->ndim, usmpy_shape(first), b, sizeof b),
-                        but < 0 ? "must" : "may", axis);
+                        usm_layout_text(first->ndim, usmpy_shape(first), b, sizeof b), axis);
 }
 
 /* axis=None: every array as a vector. */

@@ -125,37 +125,30 @@ static usmpy_array *repeat_each(usmpy_array *x, int axis, usmpy_array *counts)
 /* repeats as an array of counts, one for each element or one for all. New reference. */
 static usmpy_array *parse_counts(usmpy_state *state, PyObject *repeats, usmpy_array *x, int64_t length)
 {
-    PyObject *counts;
     static const char *const names[] = {"x", "repeats"};
+    PyObject *counts = NULL, *const both[] = {(PyObject *)x, repeats};
     if (usmpy_is_array(state, repeats)) {
         counts = Py_NewRef(repeats);
-        if (usmpy_queue_of(((usmpy_array *)counts)->queue) != usmpy_queue_of(x->queue)) {
-            PyObject *const both[] = {(PyObject *)x, counts};
-            usmpy_raise_placement(state, "repeat", both, names, 2);
-            Py_CLEAR(counts);
-        }
     } else if (PyTuple_Check(repeats) || PyList_Check(repeats)) {
         PyObject *host = usmpy_host_queue(state);
-        counts = host == NULL ? NULL
-                              : usmpy_array_from_python(
-                                    state, repeats, PySequence_Size(repeats) == 0 ? USM_INT64 : USM_NO_DTYPE,
-                                    host, USM_DEVICE);
+        usm_dtype dtype = PySequence_Size(repeats) == 0 ? USM_INT64 : USM_NO_DTYPE;
+        counts = host == NULL ? NULL : usmpy_array_from_python(state, repeats, dtype, host, USM_DEVICE);
         if (counts == NULL) {
             usmpy_name_argument("repeats");
         }
     } else {
         usmpy_refuse_operand("repeat", "repeats", repeats,
                              "an int, a USMArray of integers or a list or tuple of ints is");
-        return NULL;
     }
     if (counts == NULL) {
         return NULL;
     }
     usmpy_array *array = (usmpy_array *)counts;
-    if (!usmpy_has_integers(array)) {
+    if (counts == repeats && usmpy_queue_of(array->queue) != usmpy_queue_of(x->queue)) {
+        usmpy_raise_placement(state, "repeat", both, names, 2);
+    } else if (!usmpy_has_integers(array)) {
         PyErr_Format(PyExc_TypeError, "repeat(): repeats has dtype %s; an integer type is allowed",
                      usm_dtype_table[array->dtype].name);
-        Py_CLEAR(counts);
     } else if (array->ndim > 1 || (array->size != 1 && array->size != length)) {
         PyErr_Format(
             PyExc_ValueError,
@@ -163,9 +156,11 @@ static usmpy_array *parse_counts(usmpy_state *state, PyObject *repeats, usmpy_ar
             "is allowed",
             array->ndim, usmpy_plural(array->ndim), (long long)array->size, usmpy_plural(array->size),
             (long long)length);
-        Py_CLEAR(counts);
+    } else {
+        return array;
     }
-    return (usmpy_array *)counts;
+    Py_DECREF(counts);
+    return NULL;
 }
 
 /* arguments: x, repeats, axis. */
