@@ -65,10 +65,7 @@ static inline usm_access_mode usmpy_foreign_access(const usmpy_array *array)
     return (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
 }
 
-/*
- * Whether this call made the array and its memory, and nobody else has either of them; never true of
- * arguments.
- */
+/* Whether this call made the array and its memory, and nobody else has either; never true of arguments. */
 static inline bool usmpy_is_only_ours(usmpy_array *array)
 {
     return Py_REFCNT(array) == 1 &&
@@ -142,10 +139,7 @@ int usmpy_view_broadcast(usmpy_array *dst, usmpy_array *src, const char *what, i
                          usm_view *view);
 /* A copy between any two views of one shape, in this queue. 0 or -1. */
 int usmpy_submit_copy(usmpy_state *state, PyObject *queue_object, const usm_view *dst, const usm_view *src);
-/*
- * The array, once work on it was submitted with this status: NULL with the exception where that failed. Takes
- * the reference.
- */
+/* The array, after work on it was submitted: NULL with the exception of this status. Takes the reference. */
 usmpy_array *usmpy_array_submitted(usmpy_array *array, usm_status status, usm_error *error);
 /* dst[...] = one element of dst's type. */
 int usmpy_array_fill(usmpy_array *dst, const void *element);

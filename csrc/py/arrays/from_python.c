@@ -227,7 +227,7 @@ static PyObject *items_of(PyObject *object)
 
 static int read_items(usmpy_state *state, PyObject *object, position *position, usmpy_nested *nested)
 {
-    int depth = position->depth, status = 0;
+    int depth = position->depth;
     if (depth == USM_MAX_NDIM) {
         return usmpy_refuse(PyExc_ValueError, "obj is nested deeper than %d levels", USM_MAX_NDIM);
     }
@@ -237,7 +237,7 @@ static int read_items(usmpy_state *state, PyObject *object, position *position, 
     }
     const int64_t n = PySequence_Fast_GET_SIZE(items);
     bool deepest = n == 0 || (nested->ndim >= 0 && depth >= nested->ndim); /* as for a number before */
-    status = deepest ? fit(nested, depth, 1, &n) : fit_length(nested, depth, n);
+    int status = deepest ? fit(nested, depth, 1, &n) : fit_length(nested, depth, n);
     PyObject *item = items;
     for (Py_ssize_t i = 0; status == 0 && item != NULL && i < n; i++) {
         item = usmpy_item(items, i);

@@ -67,21 +67,6 @@ static const char *const *names_of(int n)
     return names[n - 1];
 }
 
-static int refuse_placement(usmpy_state *state, const usmpy_operands *operands)
-{
-    PyObject *arrays[USMPY_OPERANDS];
-    const char *names[USMPY_OPERANDS];
-    int count = 0;
-    for (int i = 0; i < operands->n; i++) {
-        if (operands->arrays[i] != NULL) {
-            arrays[count] = (PyObject *)operands->arrays[i];
-            names[count++] = names_of(operands->n)[i];
-        }
-    }
-    usmpy_raise_placement(state, operands->function, arrays, names, count);
-    return -1;
-}
-
 /* The arrays among the arguments: in out->arrays, where numbers leave NULL; queue, kind and type. */
 static int take_arrays(usmpy_state *state, PyObject *const *arguments, int n_free, usmpy_operands *out)
 {
@@ -121,7 +106,10 @@ static int take_arrays(usmpy_state *state, PyObject *const *arguments, int n_fre
         }
     }
     out->wide = out->wide || (out->queue != NULL && usmpy_queue_of(out->queue)->device->info.has_fp64);
-    return same ? 0 : refuse_placement(state, out);
+    if (!same) {
+        usmpy_raise_placement(state, out->function, arguments, names_of(out->n), out->n);
+    }
+    return same ? 0 : -1;
 }
 
 /*

@@ -294,10 +294,7 @@ static int assign_number(const selection *s, usmpy_array *number)
     return status;
 }
 
-/*
- * Puts an array, from a copy that has the result's shape and the array's type, is compact, and other
- * memory.
- */
+/* Puts an array, from a compact copy in other memory that has the result's shape and the array's type. */
 static int assign_array(const selection *s, usmpy_array *value)
 {
     usm_rows rows;

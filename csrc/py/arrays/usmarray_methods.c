@@ -11,17 +11,11 @@
 static PyObject *call_with_self(PyObject *self, PyObject *callable, PyObject *const *args, Py_ssize_t nargs,
                                 PyObject *kwnames)
 {
-    PyObject *few[MOST], **all = few, *result = NULL;
     Py_ssize_t n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)) + 1;
-    if (callable == NULL) {
-        return NULL;
-    }
-    if (n > MOST) {
-        all = PyMem_New(PyObject *, n);
-    }
+    PyObject *few[MOST], **all = n > MOST ? PyMem_New(PyObject *, n) : few, *result = NULL;
     if (all == NULL) {
         PyErr_NoMemory();
-    } else {
+    } else if (callable != NULL) {
         all[0] = self;
         for (Py_ssize_t i = 1; i < n; i++) {
             all[i] = args[i - 1];
@@ -31,7 +25,7 @@ static PyObject *call_with_self(PyObject *self, PyObject *callable, PyObject *co
     if (all != few) {
         PyMem_Free(all);
     }
-    Py_DECREF(callable);
+    Py_XDECREF(callable);
     return result;
 }
 

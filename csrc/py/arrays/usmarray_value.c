@@ -22,10 +22,7 @@ static usmpy_array *host_copy(usmpy_array *array, char order)
     return queue == NULL ? NULL : usmpy_array_duplicate(array, queue, USM_HOST, array->dtype, order);
 }
 
-/*
- * Whether a failure of a task that is raised counts as retrieved (core/tasks/unretrieved.h): VALUES, or
- * not.
- */
+/* Whether a failure of a task that is raised counts as retrieved (core/tasks/unretrieved.h): VALUES do. */
 typedef enum purpose { VALUES, DISPLAY } purpose;
 
 static int wait_to_read(usmpy_array *array, purpose purpose)
@@ -195,10 +192,7 @@ static PyObject *lists(PyObject *self, purpose purpose)
     return list;
 }
 
-/*
- * The elements as bytes, compact in the given order. They are copied twice: to the host, and into the
- * object.
- */
+/* The elements as bytes, compact in this order. They are copied twice: to the host, and into the object. */
 PyObject *usmpy_array_tobytes(usmpy_array *array, PyObject *const *arguments)
 {
     int order = usmpy_parse_order(arguments[0], "CFA", 'C');

@@ -1,7 +1,4 @@
-/*
- * copyto, a copy between any two places and libraries, and explain_copy, which describes how it would be
- * made.
- */
+/* copyto, a copy between any two places and libraries, and explain_copy, which describes how it is made. */
 #include "docstrings.h"
 #include "py/args.h"
 #include "py/arrays/array.h"
@@ -110,10 +107,7 @@ static PyObject *copyto(usmpy_state *state, PyObject *const *arguments)
     if (status == 0) {
         status = usmpy_copy_from(state, arguments[1], ends.dst, ends.src, "copyto(): src");
     }
-    /*
-     * Owners of foreign memory cannot wait for our queues: the copy has completed for them when this
-     * returns.
-     */
+    /* Owners of foreign memory cannot wait for our queues: the copy is complete when this returns. */
     if (status == 0 && foreign) {
         status = usmpy_give_back(state, arguments[0], ends.dst);
     }

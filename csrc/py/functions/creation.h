@@ -1,7 +1,4 @@
-/*
- * Shared by creation functions: the memory of results, and arrays from Python numbers and nested
- * sequences.
- */
+/* Shared by creation functions: memory of results, and arrays from Python numbers and nested sequences. */
 #ifndef USMPY_CREATION_H
 #define USMPY_CREATION_H
 

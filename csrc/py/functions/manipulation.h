@@ -34,10 +34,7 @@ static inline char *usmpy_address(usmpy_array *array, int axis, int64_t index)
     return array->size == 0 ? NULL : array->data + index * usmpy_byte_stride(array, axis);
 }
 
-/*
- * The array's elements in a shape to which it broadcasts; read-only where elements repeat. NULL with
- * ValueError.
- */
+/* The array's elements in a shape to which it broadcasts; read-only where they repeat. NULL: ValueError. */
 usmpy_array *usmpy_broadcast_view(usmpy_array *array, int ndim, const int64_t *shape);
 /* The array as a vector of its elements in row-major order: a view, or a copy. New reference, or NULL. */
 usmpy_array *usmpy_flat(usmpy_array *array);

@@ -194,10 +194,7 @@ static PyObject *arange(usmpy_state *state, PyObject *const *arguments)
 }
 USMPY_FUNCTION(arange)
 
-/*
- * A limit of a linspace, real and imaginary part; *is_complex becomes true where it has the latter. 0 or
- * -1.
- */
+/* A limit of a linspace, real and imaginary part; *is_complex becomes true for complex numbers. 0 or -1. */
 static int parse_limit(usmpy_state *state, PyObject *argument, const char *parameter, double *limit,
                        bool *is_complex)
 {
