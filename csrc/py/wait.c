@@ -189,7 +189,7 @@ typedef enum purpose {
 static int wait_for_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, purpose purpose,
                           int64_t deadline_ns)
 {
-    bool ended = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0;
+    bool ended = usm_alloc_has(alloc, USM_ALLOC_ENDED);
     if (usm_alloc_is_clean(alloc) && !ended) {
         return 0;
     }

@@ -206,6 +206,10 @@ static bool contains(const usm_context *context, usm_device *device)
 
 usm_status usm_context_place(usm_context *context, usm_device *device, usm_place **out, usm_error *error)
 {
+    usm_status status = context == NULL ? usm_context_default(device, &context, error) : USM_OK;
+    if (status != USM_OK) {
+        return status;
+    }
     *out = find_place(context, device);
     if (*out != NULL) {
         return USM_OK;
@@ -313,12 +317,10 @@ usm_status usm_context_default(usm_device *device, usm_context **out, usm_error 
 usm_status usm_host_place(usm_place **out, usm_error *error)
 {
     const usm_backend_report *host = usm_backend_start_for(USM_INTERFACE_PROCESS);
-    usm_context *context;
     if (host->absent != NULL) {
         return usm_error_set(error, USM_UNAVAILABLE, "%s", host->absent);
     }
-    usm_status status = usm_context_default(host->devices[0], &context, error);
-    return status == USM_OK ? usm_context_place(context, host->devices[0], out, error) : status;
+    return usm_context_place(NULL, host->devices[0], out, error);
 }
 
 /*

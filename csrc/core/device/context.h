@@ -61,8 +61,9 @@ usm_status usm_context_adopt(const struct usm_backend *backend, void *handle, US
 bool usm_context_keep(usm_context *context, usm_keep *keep, bool (*same)(const usm_keep *, const usm_keep *));
 
 /*
- * The pair's entry, made on first use. USM_VALUE where the device is not in the context; a partition of a
- * device that is in it counts as in it (SYCL lets a context of the parent be used with its sub-devices).
+ * The pair's entry, made on first use; NULL: in the default context of the device. USM_VALUE where the device
+ * is not in the context; a partition of a device that is in it counts as in it (SYCL lets a context of the
+ * parent be used with its sub-devices).
  */
 usm_status usm_context_place(usm_context *context, usm_device *device, usm_place **out, usm_error *error);
 

@@ -38,8 +38,7 @@ static void end_export(export *export)
     if (USM_UNLIKELY(stream != NULL)) {
         usm_device *device = alloc->place->device;
         usm_error error;
-        if (export->id != 0 ||
-            (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
+        if (export->id != 0 || !usm_alloc_has(alloc, USM_ALLOC_FOREIGN)) {
             usm_alloc_lend_ended(alloc, device, stream, export->id);
         } else if (usm_alloc_stream_retain(alloc, USM_READ_WRITE, device, stream, &error) != USM_OK) {
             usm_unretrieved_report_once(&error); /* the owner of the memory cannot be made to wait so */

@@ -223,9 +223,7 @@ static bool defer_until_stream_ends(usm_alloc *alloc)
 /* Lent to a stream of which nothing here can tell when it has ended. */
 static bool must_wait(const usm_alloc *alloc)
 {
-    return (atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_relaxed) & USM_ALLOC_UNORDERED) !=
-               0 &&
-           !may_pool_while_lent(alloc);
+    return usm_alloc_has(alloc, USM_ALLOC_UNORDERED) && !may_pool_while_lent(alloc);
 }
 
 static void end_deferred(usm_deferred *node)
@@ -260,7 +258,7 @@ void usm_alloc_destroy(usm_alloc *alloc)
 {
     usm_context *context = alloc->context;
     if (USM_UNLIKELY(usm_alloc_is_busy(alloc))) {
-        bool foreign = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) != 0;
+        bool foreign = usm_alloc_has(alloc, USM_ALLOC_FOREIGN);
         if (foreign ? usm_reclaim_owner_later(alloc) : defer_until_stream_ends(alloc)) {
             return;
         }

@@ -48,7 +48,7 @@ static inline void usm_alloc_end_anywhere(usm_alloc *alloc)
  */
 static inline usm_status usm_alloc_order(usm_alloc *alloc, struct usm_queue *queue, usm_error *error)
 {
-    return USM_LIKELY((atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) == 0)
+    return USM_LIKELY(!usm_alloc_has(alloc, USM_ALLOC_UNORDERED))
                ? USM_OK
                : usm_alloc_lender(alloc)->join(alloc, queue, error);
 }
@@ -65,8 +65,7 @@ static inline void usm_alloc_release(USM_TAKES usm_alloc *alloc)
      * The only count: nobody else can make another, since no list but that of shared memory finds an
      * allocation without one.
      */
-    if (((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_SHARED) == 0 &&
-         usm_refcount_down_alone(&alloc->refs)) ||
+    if ((!usm_alloc_has(alloc, USM_ALLOC_SHARED) && usm_refcount_down_alone(&alloc->refs)) ||
         usm_refcount_down(&alloc->refs)) {
         usm_alloc_destroy(alloc);
     }

@@ -114,6 +114,11 @@ static inline usm_alloc *usm_alloc_retain(USM_KEEPS usm_alloc *alloc)
     return alloc;
 }
 
+static inline bool usm_alloc_has(const usm_alloc *alloc, uint8_t flags)
+{
+    return (atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_acquire) & flags) != 0;
+}
+
 /* Of memory with USM_ALLOC_UNORDERED. */
 static inline const usm_lender *usm_alloc_lender(const usm_alloc *alloc)
 {
@@ -141,8 +146,7 @@ static inline bool usm_alloc_is_clean(const usm_alloc *alloc)
 /* And work on it may begin at once: no borrow that has ended, no work of others. */
 static inline bool usm_alloc_is_untouched(const usm_alloc *alloc)
 {
-    uint8_t flags = atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_acquire);
-    return usm_alloc_is_clean(alloc) && (flags & (USM_ALLOC_ENDED | USM_ALLOC_UNORDERED)) == 0;
+    return usm_alloc_is_clean(alloc) && !usm_alloc_has(alloc, USM_ALLOC_ENDED | USM_ALLOC_UNORDERED);
 }
 
 #endif

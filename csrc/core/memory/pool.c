@@ -107,8 +107,7 @@ static bool has_room(size_t spare, size_t nbytes)
 static bool has_idle(const class *class)
 {
     usm_alloc *alloc = atomic_load_explicit(&class->free, memory_order_relaxed);
-    return alloc != NULL &&
-           (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_UNORDERED) == 0;
+    return alloc != NULL && !usm_alloc_has(alloc, USM_ALLOC_UNORDERED);
 }
 
 /* Lock held. The class that was unused for longest, and long enough; NULL: all of them are in use. */

@@ -12,15 +12,16 @@
 /* How long a block waits for a stream that it was lent to, before it waits for the device. */
 #define STREAM_NS INT64_C(10000000000)
 
-static bool is_shared(usm_alloc *alloc)
+static usm_alloc *alloc_of(const usm_reclaimable *item)
 {
-    return (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_SHARED) != 0;
+    return (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
 }
 
 static bool free_waits(usm_alloc *alloc)
 {
-    return is_shared(alloc) ? alloc->context->backend->has_driver
-                            : (alloc->place->device->info.frees_wait >> alloc->kind & 1) != 0;
+    return usm_alloc_has(alloc, USM_ALLOC_SHARED)
+               ? alloc->context->backend->has_driver
+               : (alloc->place->device->info.frees_wait >> alloc->kind & 1) != 0;
 }
 
 void usm_reclaim_block(usm_alloc *alloc)
@@ -48,11 +49,6 @@ static void free_block(USM_TAKES usm_alloc *alloc)
     free_record(alloc);
 }
 
-static bool is_lent(usm_alloc *alloc)
-{
-    return (atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) != 0;
-}
-
 /* Memory that waits here, and was lent to a stream that may be gone. */
 static _Atomic size_t n_lent;
 
@@ -64,30 +60,28 @@ static _Atomic size_t n_lent;
 static bool has_ended(usm_alloc *alloc, bool waits)
 {
     int64_t since_ns = alloc->link.reclaimable.since_ns;
-    if (!is_lent(alloc)) {
+    if (!usm_alloc_has(alloc, USM_ALLOC_UNORDERED)) {
         return true;
     }
+    bool counted = alloc->stream_id != 0;
     bool late = usm_clock_ns() - since_ns >= STREAM_NS && !usm_place_is_at_work(alloc->place);
     bool ended = usm_alloc_lender(alloc)->end(alloc, since_ns, waits || late);
     if (late && !ended) {
         alloc->link.reclaimable.since_ns = usm_clock_ns(); /* the next try is as late */
     }
+    atomic_fetch_sub(&n_lent, ended && counted);
     return ended;
 }
 
 static bool give_back(usm_reclaimable *item, bool waits)
 {
-    usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
+    usm_alloc *alloc = alloc_of(item);
     usm_context *context = alloc->context;
-    bool was_lent = is_lent(alloc), counted = was_lent && alloc->stream_id != 0;
-    if (!has_ended(alloc, waits)) {
+    bool was_lent = usm_alloc_has(alloc, USM_ALLOC_UNORDERED);
+    if (!has_ended(alloc, waits) || (!waits && free_waits(alloc) && usm_place_is_at_work(alloc->place))) {
         return false;
     }
-    atomic_fetch_sub(&n_lent, counted);
-    if (!waits && free_waits(alloc) && usm_place_is_at_work(alloc->place)) {
-        return false;
-    }
-    if (is_shared(alloc)) {
+    if (usm_alloc_has(alloc, USM_ALLOC_SHARED)) {
         usm_context_advance_free_generation(context);
         alloc->deleter(alloc->owner);
         free_record(alloc);
@@ -109,11 +103,10 @@ static bool give_back(usm_reclaimable *item, bool waits)
 
 static bool give_back_owner(usm_reclaimable *item, bool waits)
 {
-    usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
+    usm_alloc *alloc = alloc_of(item);
     if (!has_ended(alloc, waits)) {
         return false;
     }
-    atomic_fetch_sub(&n_lent, 1);
     usm_refcount_init(&alloc->refs, 1);
     usm_alloc_release_deferred(alloc);
     return true;
@@ -123,13 +116,13 @@ static void put(usm_alloc *alloc, bool (*give)(usm_reclaimable *, bool))
 {
     alloc->link.reclaimable.nbytes = alloc->size;
     alloc->link.reclaimable.give_back = give;
-    atomic_fetch_add(&n_lent, is_lent(alloc) && alloc->stream_id != 0);
+    atomic_fetch_add(&n_lent, usm_alloc_has(alloc, USM_ALLOC_UNORDERED) && alloc->stream_id != 0);
     usm_reclaimer_put(&alloc->link.reclaimable);
 }
 
 bool usm_reclaim_owner_later(usm_alloc *alloc)
 {
-    if (!is_lent(alloc) || alloc->stream_id == 0) {
+    if (!usm_alloc_has(alloc, USM_ALLOC_UNORDERED) || alloc->stream_id == 0) {
         return false;
     }
     put(alloc, give_back_owner);
@@ -138,7 +131,7 @@ bool usm_reclaim_owner_later(usm_alloc *alloc)
 
 bool usm_reclaim_later(usm_alloc *alloc)
 {
-    if (USM_LIKELY(!free_waits(alloc)) && !is_lent(alloc)) {
+    if (USM_LIKELY(!free_waits(alloc)) && !usm_alloc_has(alloc, USM_ALLOC_UNORDERED)) {
         return false;
     }
     put(alloc, give_back);
@@ -154,9 +147,10 @@ typedef struct living {
 static bool is_lent_to(const usm_reclaimable *item, const void *argument)
 {
     const living *living = argument;
-    usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
-    return (item->give_back == give_back || item->give_back == give_back_owner) && is_lent(alloc) &&
-           !is_shared(alloc) && alloc->stream_device == living->device && alloc->stream == living->stream &&
+    usm_alloc *alloc = alloc_of(item);
+    return (item->give_back == give_back || item->give_back == give_back_owner) &&
+           usm_alloc_has(alloc, USM_ALLOC_UNORDERED) && !usm_alloc_has(alloc, USM_ALLOC_SHARED) &&
+           alloc->stream_device == living->device && alloc->stream == living->stream &&
            alloc->stream_id == living->id;
 }
 
@@ -172,7 +166,7 @@ void usm_reclaim_stream_lives(usm_device *device, void *stream, uint64_t id)
         all = item;
     }
     while (all != NULL) {
-        usm_alloc *alloc = (usm_alloc *)((char *)all - offsetof(usm_alloc, link.reclaimable));
+        usm_alloc *alloc = alloc_of(all);
         all = all->next;
         atomic_fetch_sub(&n_lent, 1);
         if (alloc->link.reclaimable.give_back == give_back) { /* else its end has not begun */
@@ -194,9 +188,10 @@ typedef struct wanted {
 static bool fits(const usm_reclaimable *item, const void *argument)
 {
     const wanted *wanted = argument;
-    usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
+    usm_alloc *alloc = alloc_of(item);
     return item->give_back == give_back && alloc->place == wanted->place && alloc->kind == wanted->kind &&
-           alloc->size == wanted->nbytes && !is_lent(alloc) && !is_shared(alloc);
+           alloc->size == wanted->nbytes && !usm_alloc_has(alloc, USM_ALLOC_UNORDERED) &&
+           !usm_alloc_has(alloc, USM_ALLOC_SHARED);
 }
 
 usm_alloc *usm_reclaim_reuse(usm_place *place, usm_kind kind, size_t nbytes)
@@ -209,7 +204,7 @@ usm_alloc *usm_reclaim_reuse(usm_place *place, usm_kind kind, size_t nbytes)
     if (item == NULL) {
         return NULL;
     }
-    usm_alloc *alloc = (usm_alloc *)((char *)item - offsetof(usm_alloc, link.reclaimable));
+    usm_alloc *alloc = alloc_of(item);
     usm_pool_begin_use(place->pools[kind], alloc->size);
     usm_context_release(alloc->context); /* the caller has another count */
     return alloc;
@@ -245,7 +240,7 @@ size_t usm_reclaim_pool(usm_pool *pool)
     int64_t now_ns = usm_clock_ns();
     for (usm_alloc *list = usm_pool_take_all(pool), *next; list != NULL; list = next) {
         next = list->link.next_free;
-        if (!is_lent(list) || usm_alloc_lender(list)->end(list, now_ns, true)) {
+        if (!usm_alloc_has(list, USM_ALLOC_UNORDERED) || usm_alloc_lender(list)->end(list, now_ns, true)) {
             freed += list->size;
             free_block(list);
         } else if (usm_refcount_up_unless_zero(&list->context->refs)) {

@@ -35,7 +35,7 @@ void usm_track_begin(usm_alloc *alloc)
     tracked->info = (usm_tracked_info){
         .device = alloc->place->device,
         .kind = (usm_kind)alloc->kind,
-        .foreign = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) != 0,
+        .foreign = usm_alloc_has(alloc, USM_ALLOC_FOREIGN),
         .pointer = alloc->pointer,
         .size = alloc->size,
         .born_ns = usm_clock_ns(),

@@ -33,8 +33,7 @@ typedef struct usm_share {
 /* Other processes can open the memory; true of memory without bytes. */
 static inline bool usm_share_has(const usm_alloc *alloc)
 {
-    return alloc->pointer == NULL ||
-           (atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_relaxed) & USM_ALLOC_SHARED) != 0;
+    return alloc->pointer == NULL || usm_alloc_has(alloc, USM_ALLOC_SHARED);
 }
 
 /*

@@ -8,11 +8,6 @@
 #include "core/tasks/wait.h"
 #include "stream.h"
 
-static bool is_unordered(usm_alloc *alloc)
-{
-    return (atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) != 0;
-}
-
 /* The last lend of an allocation, as it was at one moment. */
 typedef struct lend {
     usm_device *device;
@@ -26,11 +21,11 @@ typedef struct lend {
 static bool look(usm_alloc *alloc, lend *out)
 {
     uint64_t stripe = usm_alloc_stripe(alloc);
-    if (!is_unordered(alloc)) {
+    if (!usm_alloc_has(alloc, USM_ALLOC_UNORDERED)) {
         return false;
     }
     usm_hazard_lock(stripe);
-    bool unordered = is_unordered(alloc);
+    bool unordered = usm_alloc_has(alloc, USM_ALLOC_UNORDERED);
     *out = (lend){alloc->stream_device, alloc->stream, alloc->stream_id, alloc->lends,
                   atomic_load_explicit(&alloc->hazards.pending, memory_order_relaxed) == 1};
     usm_hazard_unlock(stripe);
@@ -254,7 +249,7 @@ static bool lend_to(usm_alloc *alloc, const lend *new, bool all, lend *earlier)
     uint64_t stripe = usm_alloc_stripe(alloc);
     usm_hazard_lock(stripe);
     *earlier = (lend){alloc->stream_device, alloc->stream, alloc->stream_id, alloc->lends, false};
-    bool other = is_unordered(alloc) &&
+    bool other = usm_alloc_has(alloc, USM_ALLOC_UNORDERED) &&
                  (earlier->device != new->device || earlier->stream != new->stream || earlier->id != new->id);
     if (!other || all) {
         alloc->stream_device = new->device;

@@ -34,15 +34,6 @@ void *usm_queue_stream(const usm_queue *queue)
                                              : USM_CALL(backend->native, handle)(USM_NATIVE_QUEUE, queue);
 }
 
-/* The place of streams: that of the default context, which never goes. */
-static usm_status place_of(usm_device *device, usm_place **out, usm_error *error)
-{
-    usm_context *context;
-    usm_device *root = usm_device_root(device);
-    usm_status status = usm_context_default(root, &context, error);
-    return status == USM_OK ? usm_context_place(context, root, out, error) : status;
-}
-
 /* A destroyed stream's handle may come back for another one: the id tells them apart. */
 static usm_queue *find(usm_place *place, const void *handle, uint64_t id)
 {
@@ -87,13 +78,14 @@ static usm_stream *keep(usm_place *place, usm_stream *stream)
     return last;
 }
 
+/* The queue is of the default context, which never goes. */
 usm_status usm_stream_queue(usm_device *device, void *handle, usm_queue **out, usm_error *error)
 {
     usm_stream_facts facts;
     usm_place *place;
     usm_status status = inspect(device, handle, &facts, error);
     if (status == USM_OK) {
-        status = place_of(device, &place, error);
+        status = usm_context_place(NULL, usm_device_root(device), &place, error);
     }
     if (status != USM_OK) {
         return status;
@@ -202,7 +194,7 @@ usm_status usm_stream_adopt(usm_device *device, void *handle, usm_keep *keeps, u
     usm_place *place;
     usm_status status = inspect(device, handle, &facts, error);
     if (status == USM_OK) {
-        status = place_of(device, &place, error);
+        status = usm_context_place(NULL, usm_device_root(device), &place, error);
     }
     if (status == USM_OK) {
         facts.options.foreign = handle;

@@ -84,27 +84,29 @@ static void prepare(void)
     usm_sync_lock_all();
 }
 
-static void in_parent(void)
+/* The opposite of `prepare`, in the parent and in the child. */
+static void go_on(usm_fork_phase phase)
 {
     usm_sync_unlock_all();
-    usm_reclaimer_fork(USM_FORK_PARENT);
-    usm_watch_fork(USM_FORK_PARENT);
-    fork_queues(USM_FORK_PARENT);
-    usm_backends_fork(USM_FORK_PARENT);
+    if (phase == USM_FORK_CHILD) {
+        usm_sync_renew();
+    }
+    usm_reclaimer_fork(phase);
+    usm_watch_fork(phase);
+    fork_queues(phase);
+    usm_backends_fork(phase);
     usm_registry_unlock();
-    usm_backends_fork_starts(USM_FORK_PARENT);
+    usm_backends_fork_starts(phase);
+}
+
+static void in_parent(void)
+{
+    go_on(USM_FORK_PARENT);
 }
 
 static void in_child(void)
 {
-    usm_sync_unlock_all();
-    usm_sync_renew();
-    usm_reclaimer_fork(USM_FORK_CHILD);
-    usm_watch_fork(USM_FORK_CHILD);
-    fork_queues(USM_FORK_CHILD);
-    usm_backends_fork(USM_FORK_CHILD);
-    usm_registry_unlock();
-    usm_backends_fork_starts(USM_FORK_CHILD);
+    go_on(USM_FORK_CHILD);
     end_pending();
 }
 

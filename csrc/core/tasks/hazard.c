@@ -70,7 +70,7 @@ usm_failure *usm_hazard_failure(usm_alloc *alloc)
 usm_status usm_hazard_collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits,
                               usm_failure **cause, usm_error *error)
 {
-    if (USM_UNLIKELY(atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED)) {
+    if (USM_UNLIKELY(usm_alloc_has(alloc, USM_ALLOC_ENDED))) {
         return usm_error_set(error, USM_VALUE,
                              "this array was borrowed and its borrow has ended; copy what is needed later "
                              "before the end of the with block");
@@ -128,7 +128,7 @@ void usm_hazard_recount(usm_alloc *alloc)
     usm_hazards *hazards = &alloc->hazards;
     USM_EXPECT_HELD(
         atomic_load_explicit(&usm_hazard_stripes[usm_stripe(alloc)].lock.taken, memory_order_relaxed));
-    bool unordered = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_UNORDERED) != 0;
+    bool unordered = usm_alloc_has(alloc, USM_ALLOC_UNORDERED);
     atomic_store_explicit(&hazards->pending, (hazards->writer != NULL) + hazards->n_readers + unordered,
                           memory_order_release);
 }

@@ -337,8 +337,7 @@ usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, bool delivers,
 {
     uint64_t stripe = usm_alloc_stripe(alloc);
     usm_wait_list waits;
-    if (USM_UNLIKELY((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0) &&
-        is_before_the_end(alloc)) {
+    if (USM_UNLIKELY(usm_alloc_has(alloc, USM_ALLOC_ENDED)) && is_before_the_end(alloc)) {
         return USM_OK;
     }
     usm_status status = usm_alloc_order(alloc, NULL, error);

@@ -56,7 +56,7 @@ usm_status usm_queue_enter(usm_queue *queue, void **handle, const usm_patience *
 void usm_alloc_set_loaned(usm_alloc *alloc, bool loaned);
 static inline bool usm_alloc_is_loaned(const usm_alloc *alloc)
 {
-    return (atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_relaxed) & USM_ALLOC_LOANED) != 0;
+    return usm_alloc_has(alloc, USM_ALLOC_LOANED);
 }
 
 /*

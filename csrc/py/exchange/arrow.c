@@ -91,7 +91,7 @@ static int check_request(PyObject *const *args, Py_ssize_t nargs, PyObject *kwna
 static int make_event(usmpy_array *array, usm_event **event, void **native)
 {
     usm_alloc *alloc = array->alloc;
-    bool ended = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0;
+    bool ended = usm_alloc_has(alloc, USM_ALLOC_ENDED);
     if (!ended && usm_alloc_is_clean(alloc)) {
         return 0;
     }

@@ -198,7 +198,7 @@ static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
 {
     usm_queue *queue = usmpy_queue_of(array->queue);
     usm_device *device = array->alloc->place->device;
-    bool ended = (atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0;
+    bool ended = usm_alloc_has(array->alloc, USM_ALLOC_ENDED);
     if (usm_alloc_is_clean(array->alloc) && !ended) {
         Py_RETURN_NONE;
     }

@@ -159,7 +159,6 @@ static int current_work_stream(DLDeviceType type, int32_t id, void **out)
 static usm_status allocate(const DLTensor *prototype, DLManagedTensorVersioned **out, usm_error *error)
 {
     usm_dtype dtype;
-    usm_context *context;
     usm_place *place;
     usm_alloc *alloc;
     int64_t size, strides[USM_MAX_NDIM];
@@ -178,10 +177,7 @@ static usm_status allocate(const DLTensor *prototype, DLManagedTensorVersioned *
     status =
         usm_layout_size(prototype->ndim, prototype->shape, usm_dtype_table[dtype].itemsize, &size, error);
     if (status == USM_OK) {
-        status = usm_context_default(device, &context, error);
-    }
-    if (status == USM_OK) {
-        status = usm_context_place(context, device, &place, error);
+        status = usm_context_place(NULL, device, &place, error);
     }
     if (status == USM_OK) {
         status =

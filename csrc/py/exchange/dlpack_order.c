@@ -204,7 +204,7 @@ int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array
 int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array)
 {
     usmpy_origin owner;
-    if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
+    if (!usm_alloc_has(array->alloc, USM_ALLOC_FOREIGN)) {
         return 0; /* made from Python objects: there is no other owner */
     }
     int found = usmpy_owner_stream(state, x, array, &owner);
@@ -218,7 +218,7 @@ int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array)
 
 void usmpy_mark_loaned(usmpy_array *array)
 {
-    if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) != 0) {
+    if (usm_alloc_has(array->alloc, USM_ALLOC_FOREIGN)) {
         usm_alloc_set_loaned(array->alloc, true);
     }
 }

@@ -117,12 +117,9 @@ static usm_status check_known(usmpy_claim *claim, const usm_block *block, int64_
 /* The device's place in the context or, for a device of CUDA that is not in it, in its default context. */
 static usm_status place_of(usm_context *context, usm_device *device, usm_place **out, usm_error *error)
 {
-    usm_context *own;
-    if (usm_context_place(context, device, out, NULL) == USM_OK) {
-        return USM_OK;
-    }
-    usm_status status = usm_context_default(device, &own, error);
-    return status == USM_OK ? usm_context_place(own, device, out, error) : status;
+    return usm_context_place(context, device, out, NULL) == USM_OK
+               ? USM_OK
+               : usm_context_place(NULL, device, out, error);
 }
 
 /*

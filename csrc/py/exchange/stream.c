@@ -231,7 +231,7 @@ int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stre
                               usm_access_mode mode, bool delivers)
 {
     usm_error error;
-    bool ended = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0;
+    bool ended = usm_alloc_has(alloc, USM_ALLOC_ENDED);
     if (USM_LIKELY(usm_alloc_is_clean(alloc) && !ended)) {
         return 0;
     }

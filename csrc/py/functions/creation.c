@@ -39,8 +39,7 @@ usm_dtype usmpy_target_float(const usmpy_target *target)
 /* Sets all bytes to 0, of packed types too. 0 or -1. */
 static int fill_zeros(usmpy_array *array)
 {
-    if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_ZEROED) != 0 ||
-        array->size == 0) {
+    if (usm_alloc_has(array->alloc, USM_ALLOC_ZEROED) || array->size == 0) {
         return 0;
     }
     const int64_t nbytes = usm_dtype_nbytes(array->dtype, array->size), one = 1;

@@ -33,14 +33,9 @@ PyObject *usmpy_cached_queue(usmpy_state *state, usm_context *context, usm_devic
     usm_place *place;
     usm_queue *queue;
     usm_error error;
-    usm_status status = USM_OK;
+    usm_status status;
     Py_BEGIN_ALLOW_THREADS
-        if (context == NULL) {
-            status = usm_context_default(device, &context, &error);
-        }
-        if (status == USM_OK) {
-            status = usm_context_place(context, device, &place, &error);
-        }
+        status = usm_context_place(context, device, &place, &error);
         if (status == USM_OK) {
             status = usm_place_queue(place, &queue, &error);
         }
