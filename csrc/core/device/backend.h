@@ -289,7 +289,12 @@ typedef struct usm_backend {
     uint32_t languages;
     usm_language program_language;
 
-    /* In which form it takes the built-in kernels (builtin.c): source, SPIR-V, PTX, or the host's own. */
+    /*
+     * In which form it takes the built-in kernels (builtin.c): source, SPIR-V, PTX, or USM_LANGUAGE_BUILTIN,
+     * the loops of csrc/cpu. A backend of these loops that has queue_run_now also lets the submitting thread
+     * run short work that is no command (usm_queue_begin_now), and keeps no facts about pointers, so that
+     * usm_context.free_generation stays as it is.
+     */
     usm_language builtin_language;
 
     /*
