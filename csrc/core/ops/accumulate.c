@@ -40,7 +40,7 @@ static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_
     const names *names = &kernels[computed];
     const char *function = names->accumulate;
     usm_builtin builtin;
-    const usm_view views[] = {*dst, *src};
+    const usm_access accesses[] = {usm_write_view(dst), {src->alloc, USM_READ}};
     bool in_groups =
         queue->place->device->type != USM_CPU && queue->device->info.max_work_group_size >= USM_GROUPS_ITEMS;
     const int64_t itemsize = usm_dtype_table[computed].itemsize, in_pack = USM_PACK(itemsize);
@@ -73,12 +73,15 @@ static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_
         group = 0;
     }
     usm_builtin_init(&builtin, names->module, function, names->options);
+    usm_builtin_pointer(&builtin, dst->data);
+    usm_builtin_pointer(&builtin, src->data);
+    usm_builtin_value(&builtin, r, sizeof *r);
     builtin.group = group;
     builtin.n[0] = items;
     builtin.n[1] = r->blocks;
     builtin.n[2] = r->outer;
     builtin.cost = (size_t)(r->outer * r->reduced * r->inner * usm_dtype_table[r->type].itemsize);
-    return usm_builtin_submit_views(queue, &builtin, views, 2, USM_WRITE, r, sizeof *r, error);
+    return usm_builtin_submit(queue, &builtin, accesses, 2, error);
 }
 
 /* Blocks, then blocks of their results: as deep as the logarithm of r.reduced. */

@@ -33,10 +33,17 @@ static usm_status launch(usm_queue *queue, int64_t tile, const usm_view *dst, co
                          const usm_view *before, const usm_scan *r, usm_error *error)
 {
     const names *names = &kernels[src->dtype];
-    const usm_view views[] = {*dst, *src, before != NULL ? *before : *src};
+    const usm_view *third = before != NULL ? before : src;
+    const usm_access accesses[] = {usm_write_view(dst), {src->alloc, USM_READ}, {third->alloc, USM_READ}};
     const char *function = tile > 0 ? names->tiles : before == NULL ? names->totals : names->scan;
     usm_builtin builtin;
     usm_builtin_init(&builtin, names->module, function, names->options);
+    usm_builtin_pointer(&builtin, dst->data);
+    usm_builtin_pointer(&builtin, src->data);
+    if (function != names->totals) {
+        usm_builtin_pointer(&builtin, third->data);
+    }
+    usm_builtin_value(&builtin, r, sizeof *r);
     if (tile > 0) {
         int64_t groups = r->mode == USM_TILE_SHORT ? r->outer : r->groups;
         builtin.group = (unsigned)tile;
@@ -47,8 +54,7 @@ static usm_status launch(usm_queue *queue, int64_t tile, const usm_view *dst, co
         builtin.n[2] = r->outer;
     }
     builtin.cost = (size_t)(r->outer * r->n * r->inner * usm_view_itemsize(src));
-    return usm_builtin_submit_views(queue, &builtin, views, tile > 0 || before != NULL ? 3 : 2, USM_WRITE, r,
-                                    sizeof *r, error);
+    return usm_builtin_submit(queue, &builtin, accesses, function != names->totals ? 3 : 2, error);
 }
 
 /*
