@@ -78,20 +78,14 @@ static PyObject *broadcast_arrays(PyObject *module, PyObject *const *args, Py_ss
 }
 
 /* A vector along `axis`, copied into new memory of the grid's shape. */
-static PyObject *grid_of(usmpy_state *state, const usmpy_joined *joined, usmpy_array *vector, int axis,
-                         int64_t *shape)
+static PyObject *grid_of(const usmpy_joined *joined, usmpy_array *vector, int axis, int64_t *shape)
 {
     int64_t strides[USM_MAX_NDIM] = {0};
     int ndim = (int)joined->n;
-    usmpy_array *grid =
-        usmpy_array_empty(state, joined->queue, vector->alloc->kind, vector->dtype, ndim, shape, 'C', false);
+    strides[axis] = vector->ndim == 0 ? 0 : usmpy_strides(vector)[0];
+    usmpy_array *grid = usmpy_array_view(vector, vector->data, ndim, shape, strides);
     if (grid != NULL) {
-        strides[axis] = vector->ndim == 0 ? 0 : usmpy_strides(vector)[0];
-        const usm_view to = usmpy_view(grid);
-        const usm_view from = {vector->alloc, vector->data, vector->dtype, ndim, shape, strides};
-        if (usmpy_submit_copy(state, joined->queue, &to, &from) < 0) {
-            Py_CLEAR(grid);
-        }
+        Py_SETREF(grid, usmpy_array_duplicate(grid, joined->queue, vector->alloc->kind, vector->dtype, 'C'));
     }
     return (PyObject *)grid;
 }
@@ -111,7 +105,7 @@ static int parse_indexing(PyObject *indexing)
                         "meshgrid(): indexing is %.100R; 'xy' or 'ij' is allowed", indexing);
 }
 
-static PyObject *make_grids(usmpy_state *state, const usmpy_joined *joined, bool swapped)
+static PyObject *make_grids(const usmpy_joined *joined, bool swapped)
 {
     int64_t shape[USM_MAX_NDIM];
     if (joined->n > USM_MAX_NDIM) {
@@ -137,7 +131,7 @@ static PyObject *make_grids(usmpy_state *state, const usmpy_joined *joined, bool
     PyObject *grids = PyTuple_New(joined->n);
     for (Py_ssize_t i = 0; grids != NULL && i < joined->n; i++) {
         int axis = (int)(swapped && i < 2 ? 1 - i : i);
-        usmpy_set_item(&grids, i, grid_of(state, joined, joined->arrays[i], axis, shape));
+        usmpy_set_item(&grids, i, grid_of(joined, joined->arrays[i], axis, shape));
     }
     return grids;
 }
@@ -156,7 +150,7 @@ static PyObject *meshgrid(PyObject *module, PyObject *const *args, Py_ssize_t na
     if (indexing < 0 || parse_arrays(state, "meshgrid", args, nargs, &joined) < 0) {
         return NULL;
     }
-    PyObject *grids = make_grids(state, &joined, indexing == 0 && joined.n > 1);
+    PyObject *grids = make_grids(&joined, indexing == 0 && joined.n > 1);
     Py_DECREF(joined.items);
     return grids;
 }
