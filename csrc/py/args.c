@@ -327,6 +327,21 @@ int usmpy_has_length(PyObject *object)
     return 0;
 }
 
+int usmpy_word(PyObject *argument, const char *const *words, int otherwise, const char *parameter,
+               const char *allowed)
+{
+    if (argument == NULL) {
+        return otherwise;
+    }
+    for (int i = 0; PyUnicode_Check(argument) && words[i] != NULL; i++) {
+        if (PyUnicode_CompareWithASCIIString(argument, words[i]) == 0) {
+            return i;
+        }
+    }
+    return usmpy_refuse(PyUnicode_Check(argument) ? PyExc_ValueError : PyExc_TypeError,
+                        "%s is %.100R; %s is allowed", parameter, argument, allowed);
+}
+
 int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter)
 {
     if (argument == NULL) {

@@ -52,6 +52,13 @@ static inline bool usmpy_given(PyObject *argument)
 /* A bool argument: 0 or 1; `otherwise` if it was omitted; -1 with a TypeError if it is not a bool. */
 int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter);
 
+/*
+ * Which of these words, which end with NULL, an argument is; `otherwise` if it was omitted; -1 with
+ * "<parameter> is ...; <allowed> is allowed": ValueError, or TypeError if it is no str.
+ */
+int usmpy_word(PyObject *argument, const char *const *words, int otherwise, const char *parameter,
+               const char *allowed);
+
 /* For "%s %s" in messages: "a" or "an", and the name of the object's type. */
 #define USMPY_A(object) usmpy_article(Py_TYPE(object)->tp_name), Py_TYPE(object)->tp_name
 

@@ -90,21 +90,6 @@ static PyObject *grid_of(const usmpy_joined *joined, usmpy_array *vector, int ax
     return (PyObject *)grid;
 }
 
-/* 0: "xy", 1: "ij"; -1 with an exception. */
-static int parse_indexing(PyObject *indexing)
-{
-    if (indexing == NULL) {
-        return 0;
-    }
-    for (int i = 0; PyUnicode_Check(indexing) && i < 2; i++) {
-        if (PyUnicode_CompareWithASCIIString(indexing, i == 0 ? "xy" : "ij") == 0) {
-            return i;
-        }
-    }
-    return usmpy_refuse(PyUnicode_Check(indexing) ? PyExc_ValueError : PyExc_TypeError,
-                        "meshgrid(): indexing is %.100R; 'xy' or 'ij' is allowed", indexing);
-}
-
 static PyObject *make_grids(const usmpy_joined *joined, bool swapped)
 {
     int64_t shape[USM_MAX_NDIM];
@@ -139,6 +124,7 @@ static PyObject *make_grids(const usmpy_joined *joined, bool swapped)
 static PyObject *meshgrid(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = USMPY_SIGNATURE_meshgrid;
+    static const char *const words[] = {"xy", "ij", NULL};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[1];
     usmpy_joined joined;
@@ -146,7 +132,7 @@ static PyObject *meshgrid(PyObject *module, PyObject *const *args, Py_ssize_t na
     if (usmpy_parse(state, &signature, args + nargs, 0, kwnames, out) < 0) {
         return NULL;
     }
-    int indexing = parse_indexing(out[0]);
+    int indexing = usmpy_word(out[0], words, 0, "meshgrid(): indexing", "'xy' or 'ij'");
     if (indexing < 0 || parse_arrays(state, "meshgrid", args, nargs, &joined) < 0) {
         return NULL;
     }

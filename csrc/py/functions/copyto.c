@@ -11,22 +11,7 @@
 #include <stdlib.h>
 
 /* By usm_casting. */
-static const char *const casting_names[] = {"no", "safe", "same_kind", "unsafe"};
-
-/* A usm_casting; -1 with an exception. */
-static int parse_casting(PyObject *argument)
-{
-    if (argument == NULL) {
-        return USM_CAST_SAME_KIND;
-    }
-    for (int i = 0; PyUnicode_Check(argument) && i < 4; i++) {
-        if (PyUnicode_CompareWithASCIIString(argument, casting_names[i]) == 0) {
-            return i;
-        }
-    }
-    return usmpy_refuse(PyUnicode_Check(argument) ? PyExc_ValueError : PyExc_TypeError,
-                        "casting is %.100R; 'no', 'safe', 'same_kind' or 'unsafe' is allowed", argument);
-}
+static const char *const casting_names[] = {"no", "safe", "same_kind", "unsafe", NULL};
 
 /* A number of Python's own takes the type of dst where its kind allows it, as in NumPy. */
 static PyObject *source_of(usmpy_state *state, PyObject *src, usmpy_array *dst)
@@ -61,7 +46,8 @@ typedef struct ends {
 static int parse_ends(usmpy_state *state, const char *function, PyObject *const *arguments, ends *ends)
 {
     *ends = (struct ends){NULL, NULL};
-    int casting = parse_casting(arguments[2]);
+    int casting = usmpy_word(arguments[2], casting_names, USM_CAST_SAME_KIND, "casting",
+                             "'no', 'safe', 'same_kind' or 'unsafe'");
     if (casting < 0) {
         return -1;
     }

@@ -63,27 +63,15 @@ static void queue_dealloc(PyObject *self)
     usmpy_free_object(self);
 }
 
-static const char *const priorities[] = {"low", "normal", "high"};
-
-static int parse_priority(PyObject *priority)
-{
-    if (priority == NULL) {
-        return USM_PRIORITY_NORMAL;
-    }
-    for (int i = 0; PyUnicode_Check(priority) && i < 3; i++) {
-        if (PyUnicode_CompareWithASCIIString(priority, priorities[i]) == 0) {
-            return i;
-        }
-    }
-    return usmpy_refuse(PyUnicode_Check(priority) ? PyExc_ValueError : PyExc_TypeError,
-                        "priority is %.100R; 'low', 'normal' or 'high' is allowed", priority);
-}
+static const char *const priorities[] = {"low", "normal", "high", NULL};
 
 static PyObject *queue_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), PyObject *const *out)
 {
     int in_order = usmpy_bool(out[2], 1, "Queue", "in_order");
     int profiling = in_order < 0 ? -1 : usmpy_bool(out[3], 0, "Queue", "profiling");
-    int priority = profiling < 0 ? -1 : parse_priority(out[4]);
+    int priority = profiling < 0 ? -1
+                                 : usmpy_word(out[4], priorities, USM_PRIORITY_NORMAL, "priority",
+                                              "'low', 'normal' or 'high'");
     if (priority < 0) {
         return NULL;
     }
