@@ -74,9 +74,10 @@ static usmpy_array *find_begins(usmpy_array *counts, int64_t n)
 static usmpy_array *expand(PyObject *queue, usmpy_array *begins, int64_t n, int64_t total)
 {
     usmpy_array *indices = NULL;
-    usmpy_array *places = begins->queue == queue
-                              ? (usmpy_array *)Py_NewRef(begins)
-                              : usmpy_array_duplicate(begins, queue, USM_DEVICE, USM_INT64, 'C');
+    bool near =
+        begins->queue == queue && begins->alloc->kind == USM_DEVICE; /* else it is copied there once */
+    usmpy_array *places = near ? (usmpy_array *)Py_NewRef(begins)
+                               : usmpy_array_duplicate(begins, queue, USM_DEVICE, USM_INT64, 'C');
     if (places != NULL) {
         indices = usmpy_array_empty(begins->state, queue, USM_DEVICE, USM_INT64, 1, &total, 'C', false);
     }
