@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 import usmpy
-from usmpy._timeline.tasks import WRITE, Task
+from usmpy._inspection.timeline.tasks import WRITE, Task
 
 WAITS, ACCESSES = 12, 13  # of a record of the core
 

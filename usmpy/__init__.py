@@ -14,8 +14,11 @@ except ModuleNotFoundError:
 
     _explain()
 
-from . import _children as _children
 from . import random as random
+from ._arrays.indexing import extract, place, put, put_along_axis
+from ._arrays.namespace_info import __array_namespace_info__
+from ._arrays.sets import isin, searchsorted, unique_all, unique_counts, unique_inverse, unique_values
+from ._arrays.statistics import clip, diff, mean, std, var
 from ._core import (
     Device,
     DType,
@@ -193,22 +196,19 @@ from ._core import (
     zeros,
     zeros_like,
 )
-from ._diagnose import diagnose
 from ._enums import MemoryConnection
-from ._include import get_include
-from ._indexing import extract, place, put, put_along_axis
-from ._inspection import __array_namespace_info__
-from ._kernel import kernel
+from ._inspection.allocations import live_allocations
+from ._inspection.diagnose import diagnose
+from ._inspection.include import get_include
+from ._inspection.trace import Trace, trace
+from ._kernels.decorator import kernel
 from ._kernels.elementwise import ElementwiseKernel
+from ._kernels.prebuild import prebuild
 from ._kernels.reduction import ReductionKernel
 from ._kernels.scan import ScanKernel
-from ._memory import live_allocations
-from ._prebuild import prebuild
-from ._sets import isin, searchsorted, unique_all, unique_counts, unique_inverse, unique_values
-from ._share import IPCHandle
-from ._statistics import clip, diff, mean, std, var
-from ._trace import Trace, trace
-from ._unpickle import unpickle_device
+from ._processes import children as _children  # noqa: F401 - it is armed by its import
+from ._processes.share import IPCHandle
+from ._processes.unpickle import unpickle_device
 from .errors import (
     AxisError,
     BackendUnavailable,

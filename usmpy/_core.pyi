@@ -27,8 +27,8 @@ from _typeshed import structseq
 from typing_extensions import Buffer, CapsuleType, Self
 
 from ._enums import MemoryConnection
-from ._platform import Platform
-from ._share import IPCHandle
+from ._inspection.platform import Platform
+from ._processes.share import IPCHandle
 
 # Words.
 
@@ -10089,7 +10089,7 @@ class _BackendReport(TypedDict):
 
 @final
 class _Notifier:
-    """Wakes an event loop when events end; for usmpy._asyncio."""
+    """Wakes an event loop when events end; for usmpy._events.awaiting."""
     def __new__(cls) -> Self: ...
     def fileno(self) -> int:
         """The descriptor, which is readable while collect() has objects."""
@@ -10117,7 +10117,7 @@ _TraceRecord: TypeAlias = tuple[
 
 @final
 class _Trace:
-    """Records the first `limit` things from now on; for usmpy._trace."""
+    """Records the first `limit` things from now on; for usmpy._inspection.trace."""
     def __new__(cls, limit: int, /) -> Self: ...
     def stop(self) -> None:
         """Nothing new is recorded; how tasks end still is. May be called again."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import USMArray
-from ._pickle import make_array
-from ._unpickle import find_device
+from ._processes.pickles import make_array
+from ._processes.unpickle import find_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -37,7 +37,7 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import TYPE_CHECKING, Any
 
 from ._core import USMArray
-from ._share import IPCHandle
+from ._processes.share import IPCHandle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,9 +16,9 @@ Examples
 from __future__ import annotations
 
 from . import _core
+from ._arrays.objects import as_int, shown
 from ._kernels.elementwise import ElementwiseKernel
 from ._kernels.philox import PHILOX
-from ._objects import as_int, shown
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:

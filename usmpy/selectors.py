@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 
+from ._arrays.objects import shown
 from ._core import Device, _backends, _set_default_device
-from ._objects import shown
 from .errors import BackendUnavailable, DeviceNotFound, UsmError
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
@@ -255,7 +255,7 @@ def select_device(selector: str, source: str = "selector") -> Device:
 
 
 def _aspects(words: str | Iterable[str], name: str, checker: Device) -> list[str]:
-    from ._objects import items
+    from ._arrays.objects import items
 
     try:
         found = [words] if isinstance(words, str) else items(words, name, 1000)

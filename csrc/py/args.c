@@ -225,7 +225,7 @@ static int is_index(PyObject *object)
             return 1;
         }
     }
-    PyObject *answer = usmpy_call("usmpy._objects", "is_index", "(O)", object);
+    PyObject *answer = usmpy_call("usmpy._arrays.objects", "is_index", "(O)", object);
     Py_XDECREF(answer); /* True and False live on */
     return answer == NULL ? -1 : answer == Py_True;
 }

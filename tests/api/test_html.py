@@ -11,8 +11,8 @@ from dtypes import DTYPES
 from together import together
 
 import usmpy
-from usmpy._display import html as _html
-from usmpy._display import repr as _repr
+from usmpy._inspection import html as _html
+from usmpy._inspection import repr as _repr
 
 
 @pytest.fixture

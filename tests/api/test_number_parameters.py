@@ -252,8 +252,8 @@ def parameters():
             for method in node.body:
                 if isinstance(method, ast.FunctionDef):
                     yield from of(method, f"{node.name}.")
-    for module in ("_statistics", "_sets", "_indexing"):
-        source = Path(usmpy.__file__).with_name(f"{module}.py")
+    for module in ("statistics", "sets", "indexing"):
+        source = Path(usmpy.__file__).with_name("_arrays") / f"{module}.py"
         for node in ast.parse(source.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and node.name in usmpy.__all__:
                 yield from of(node)

@@ -10,7 +10,7 @@ from array_api_strict import __dict__ as standard
 from together import together
 
 import usmpy
-from usmpy import _numpy_functions
+from usmpy._numpy import functions as _numpy_functions
 
 X = usmpy.asarray([[3.0, 1.0], [2.0, 4.0]], device="host")
 N = usmpy.asarray([[1, 0], [1, 1]], device="host")

@@ -6,7 +6,7 @@ import pytest
 from asleep import once_asleep
 
 import usmpy
-from usmpy._display import repr as _repr
+from usmpy._inspection import repr as _repr
 
 
 @pytest.fixture

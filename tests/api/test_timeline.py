@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import usmpy
-from usmpy._timeline import svg
-from usmpy._timeline.tasks import Task, read
+from usmpy._inspection.timeline import svg
+from usmpy._inspection.timeline.tasks import Task, read
 
 NS = "{http://www.w3.org/2000/svg}"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

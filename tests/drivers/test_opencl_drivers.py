@@ -14,7 +14,7 @@ import pytest
 from backends import BACKENDS, POCL, Absent
 
 import usmpy
-from usmpy import _diagnose
+from usmpy._inspection import diagnose as _diagnose
 
 pytestmark = pytest.mark.not_sanitized("it runs other programs")
 

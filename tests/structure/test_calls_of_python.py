@@ -46,12 +46,12 @@ def test_the_table_lists_every_call():
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ('usmpy_call("usmpy._objects", "shown", "(O)", x)', {"_objects.shown"}),
-        ('usmpy_import("usmpy._objects",\n "gone")', {"_objects.gone"}),
-        ('usmpy_call("usmpy._objects", name, "O", x); f("shown")', {"_objects.shown"}),
-        ('PYTHON_FUNCTION("usmpy._statistics", diff)', {"_statistics.diff"}),
-        ('PyImport_ImportModule("usmpy._share")', {"_share.?"}),
-        ('usmpy_import("usmpy._display", "repr")', {"_display.repr"}),
+        ('usmpy_call("usmpy._arrays.objects", "shown", "(O)", x)', {"_arrays.objects.shown"}),
+        ('usmpy_import("usmpy._arrays.objects",\n "gone")', {"_arrays.objects.gone"}),
+        ('usmpy_call("usmpy._arrays.objects", name, "O", x); f("shown")', {"_arrays.objects.shown"}),
+        ('PYTHON_FUNCTION("usmpy._arrays.statistics", diff)', {"_arrays.statistics.diff"}),
+        ('PyImport_ImportModule("usmpy._processes.share")', {"_processes.share.?"}),
+        ('usmpy_import("usmpy._inspection", "repr")', {"_inspection.repr"}),
         ('usmpy_call("usmpy", "extract", "(OO)", x, y)', {"extract"}),
         ('PyObject_CallMethod(self->owner, "_build", "O", x)', {"._build"}),
         ('.name = "usmpy.Device",\n .flags = 0', set()),

@@ -200,7 +200,7 @@ def test_it_names_the_specification_that_it_follows(name, specification):
 
 
 def test_python_modules_have_docstrings():
-    for module in ("selectors", "errors", "_diagnose", "_enums"):
+    for module in ("selectors", "errors", "_inspection.diagnose", "_enums"):
         loaded = __import__(f"usmpy.{module}", fromlist=["x"])
         assert loaded.__doc__
         for name in getattr(loaded, "__all__", []):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import usmpy
 
-from .._timeline.tasks import bytes_text, time_text
+from .._inspection.timeline.tasks import bytes_text, time_text
 from .check import devices_of
 from .screen import progress, table
 

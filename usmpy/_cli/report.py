@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .. import _diagnose, selectors
+from .. import selectors
 from .._core import Device, _backends
-from .._timeline.tasks import bytes_text
+from .._inspection import diagnose as _diagnose
+from .._inspection.timeline.tasks import bytes_text
 from ..errors import UsmError
 from .screen import table
 

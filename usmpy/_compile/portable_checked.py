@@ -2,7 +2,7 @@
 
 The bounds of a pointer travel beside it (portable_bounds.py); a parameter of a helper that is a pointer is
 followed by two others. A failed check is kept in the record of the launch, which is a last, hidden argument
-of the kernel (portable_checked.h); usmpy/_checked.py reads it when the kernel has ended.
+of the kernel (portable_checked.h); usmpy/_kernels/checked.py reads it when the kernel has ended.
 """
 
 from __future__ import annotations

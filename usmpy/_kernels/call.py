@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .. import _core, _objects
-from .._objects import shown
+from .. import _core
+from .._arrays import objects as _objects
+from .._arrays.objects import shown
 from ..errors import ExecutionPlacementError
 from . import layout
 from .types import C_TYPES, check_device, may_cast

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
-from .._objects import shown
+from .._arrays.objects import shown
 from . import call, layout
 from .fold import Fold, Operands, combined_size, start
 from .program import Programs

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from .. import _brackets, _core, kernel_api
+from .. import _core, kernel_api
+from .._kernels import brackets as _brackets
 from .._kernels.call import common_queue, with_article
 from . import types
 from .kernel import bound_arguments, number_in_memory

@@ -41,7 +41,7 @@ static PyObject *to_number(PyObject *object)
         }
         PyErr_Clear(); /* such as one that stands for no value */
     }
-    return usmpy_call("usmpy._objects", "refuse", "(O)", object);
+    return usmpy_call("usmpy._arrays.objects", "refuse", "(O)", object);
 }
 
 /* Adds a leaf. Takes the references in any case. 0 or -1. */
@@ -87,7 +87,7 @@ static void name_item(const position *position)
     }
     write_path(position, path, sizeof path);
     PyObject *error = usmpy_take_exception();
-    PyObject *done = usmpy_call("usmpy._objects", "name_item", "(Os)", error, path);
+    PyObject *done = usmpy_call("usmpy._arrays.objects", "name_item", "(Os)", error, path);
     if (done == NULL) {
         PyErr_Clear();
     }
@@ -336,7 +336,7 @@ static int refuse_number(usmpy_state *state, const usmpy_nested *nested, PyObjec
         PyList_SET_ITEM(items, i, Py_NewRef(nested->leaves[i].value));
     }
     PyObject *done = items == NULL ? NULL
-                                   : usmpy_call("usmpy._objects", "refuse_number", "(OOO)", number,
+                                   : usmpy_call("usmpy._arrays.objects", "refuse_number", "(OOO)", number,
                                                 usmpy_dtype_object(state, dtype), items);
     Py_XDECREF(items);
     Py_XDECREF(done);

@@ -242,12 +242,12 @@ USMPY_NEW(USMArray, array_new)
 
 static PyObject *array_repr(PyObject *self)
 {
-    return usmpy_call("usmpy._display.repr", "array_repr", "(O)", self);
+    return usmpy_call("usmpy._inspection.repr", "array_repr", "(O)", self);
 }
 
 static PyObject *array_str(PyObject *self)
 {
-    return usmpy_call("usmpy._display.repr", "array_str", "(O)", self);
+    return usmpy_call("usmpy._inspection.repr", "array_str", "(O)", self);
 }
 
 static PyMemberDef array_members[] = {

@@ -310,7 +310,7 @@ static PyObject *read_only(PyObject *module, PyObject *object)
     return (PyObject *)view;
 }
 
-/* For usmpy._display.repr. */
+/* For usmpy._inspection.repr. */
 static PyObject *peek(PyObject *module, PyObject *object)
 {
     return usmpy_is_array(usmpy_state_of_module(module), object)

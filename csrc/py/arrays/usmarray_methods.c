@@ -88,12 +88,12 @@ static PyObject *call_with_tuple(PyObject *self, usmpy_name function, PyObject *
 FUNCTIONS(FUNCTION)
 
 /* Methods that are functions written in Python, and their modules. */
-#define PYTHON_FUNCTIONS(EACH)      \
-    EACH("usmpy._indexing", put)    \
-    EACH("usmpy._statistics", mean) \
-    EACH("usmpy._statistics", var)  \
-    EACH("usmpy._statistics", std)  \
-    EACH("usmpy._statistics", clip)
+#define PYTHON_FUNCTIONS(EACH)             \
+    EACH("usmpy._arrays.indexing", put)    \
+    EACH("usmpy._arrays.statistics", mean) \
+    EACH("usmpy._arrays.statistics", var)  \
+    EACH("usmpy._arrays.statistics", std)  \
+    EACH("usmpy._arrays.statistics", clip)
 #define PYTHON_FUNCTION(module, name)                                                               \
     static PyObject *enter_USMArray_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
                                            PyObject *kwnames)                                       \
@@ -101,8 +101,8 @@ FUNCTIONS(FUNCTION)
         return call_with_self(self, usmpy_import(module, #name), args, nargs, kwnames);             \
     }
 PYTHON_FUNCTIONS(PYTHON_FUNCTION)
-PYTHON_FUNCTION("usmpy._numpy_functions", array_function)
-PYTHON_FUNCTION("usmpy._numpy_functions", array_ufunc)
+PYTHON_FUNCTION("usmpy._numpy.functions", array_function)
+PYTHON_FUNCTION("usmpy._numpy.functions", array_ufunc)
 
 /* x.transpose(), x.transpose(axes), x.transpose(0, 2, 1). */
 static PyObject *transpose(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -166,7 +166,7 @@ static PyObject *fill(PyObject *self, PyObject *value)
 
 static PyObject *array_html(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    return usmpy_call("usmpy._display.html", "array_html", "(O)", self);
+    return usmpy_call("usmpy._inspection.html", "array_html", "(O)", self);
 }
 
 static PyObject *array_namespace(PyObject *Py_UNUSED(self), PyObject *args, PyObject *kwargs)
@@ -176,7 +176,7 @@ static PyObject *array_namespace(PyObject *Py_UNUSED(self), PyObject *args, PyOb
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O:__array_namespace__", (char **)keywords, &version)) {
         return NULL;
     }
-    return usmpy_call("usmpy._namespace", "namespace", "(O)", version);
+    return usmpy_call("usmpy._arrays.namespace", "namespace", "(O)", version);
 }
 
 /* No implicit copy to the host. NumPy uses memory that the host can read through the buffer protocol. */
@@ -198,7 +198,7 @@ static PyObject *array_copy(PyObject *self, PyObject *Py_UNUSED(memo))
 
 static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 {
-    return usmpy_call("usmpy._pickle", "reduce_array", "(OO)", self, protocol);
+    return usmpy_call("usmpy._processes.pickles", "reduce_array", "(OO)", self, protocol);
 }
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS

@@ -247,7 +247,7 @@ PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *Py_UNUSED(unused))
     if (copy != NULL && usm_event_current() != NULL && wait_for_copy(copy, VALUES) < 0) {
         Py_CLEAR(copy);
     }
-    return copy == NULL ? NULL : usmpy_call("usmpy._numpy", "adopt", "(N)", copy);
+    return copy == NULL ? NULL : usmpy_call("usmpy._numpy.conversions", "adopt", "(N)", copy);
 }
 
 PyObject *usmpy_array_wait(usmpy_array *array, PyObject *const *arguments)

@@ -58,8 +58,8 @@ usmpy_array *usmpy_array_over_buffer(usmpy_state *state, const Py_buffer *view, 
 {
     usm_dtype dtype = usmpy_dtype_of_format(view->format, view->itemsize);
     if (dtype == USM_NO_DTYPE || usm_dtype_table[dtype].itemsize != view->itemsize) {
-        usmpy_call("usmpy._objects", "refuse_buffer", "(sni)", view->format == NULL ? "B" : view->format,
-                   view->itemsize, view->ndim);
+        usmpy_call("usmpy._arrays.objects", "refuse_buffer", "(sni)",
+                   view->format == NULL ? "B" : view->format, view->itemsize, view->ndim);
         return NULL;
     }
     if (view->ndim < 0 || view->ndim > USM_MAX_NDIM || (view->suboffsets != NULL && view->ndim > 0)) {

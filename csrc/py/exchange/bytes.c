@@ -1,4 +1,4 @@
-/* Arrays as blocks of bytes and back, for pickles (usmpy/_pickle.py). */
+/* Arrays as blocks of bytes and back, for pickles (usmpy/_processes/pickles.py). */
 #include "dlpack.h"
 #include "docstrings.h"
 #include "py/args.h"

@@ -342,7 +342,7 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
 
 int usmpy_check_plain(PyObject *x)
 {
-    PyObject *none = usmpy_call("usmpy._objects", "check", "(O)", x);
+    PyObject *none = usmpy_call("usmpy._arrays.objects", "check", "(O)", x);
     Py_XDECREF(none);
     return none == NULL ? -1 : 0;
 }

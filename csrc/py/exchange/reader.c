@@ -120,7 +120,8 @@ static PyObject *import_object(usmpy_state *state, PyObject *object, bool by_num
     if (reads <= 0) {
         return usmpy_raise_object(NULL, first);
     }
-    PyObject *values = usmpy_call("usmpy._objects", "read", "OO", object, first != NULL ? first : Py_None);
+    PyObject *values =
+        usmpy_call("usmpy._arrays.objects", "read", "OO", object, first != NULL ? first : Py_None);
     array = values == NULL ? NULL : usmpy_import_shared(state, values);
     Py_XDECREF(values);
     Py_XDECREF(first);

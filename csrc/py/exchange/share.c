@@ -92,7 +92,7 @@ PyObject *usmpy_array_get_ipc_handle(PyObject *self, PyObject *Py_UNUSED(unused)
     usmpy_trace_export(array, HANDLE);
     PyObject *tuple = tuple_of(descriptors, handle.n_descriptors);
     PyObject *result = tuple == NULL ? NULL
-                                     : usmpy_call("usmpy._share", "make_handle", "(y#N)", &handle,
+                                     : usmpy_call("usmpy._processes.share", "make_handle", "(y#N)", &handle,
                                                   (Py_ssize_t)handle.size, tuple);
     if (result == NULL) {
         usm_descriptors_close(descriptors, handle.n_descriptors);

@@ -47,7 +47,7 @@ static PyObject *sorted(usmpy_state *state, const char *function, PyObject *cons
 USMPY_FUNCTION_OF(sort, sorted, false)
 USMPY_FUNCTION_OF(argsort, sorted, true)
 
-/* arguments: x1 and x2 of one type and queue, sorter or None, right; usmpy._sets has checked them. */
+/* arguments: x1 and x2 of one type and queue, sorter or None, right; usmpy._arrays.sets has checked them. */
 static PyObject *_search(usmpy_state *state, PyObject *const *arguments)
 {
     static const char function[] = "searchsorted";

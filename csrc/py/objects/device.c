@@ -131,7 +131,7 @@ static PyObject *device_get_parent(PyObject *self, void *Py_UNUSED(unused))
 static PyObject *device_get_platform(PyObject *self, void *Py_UNUSED(unused))
 {
     const usm_device_info *info = &((usmpy_device *)self)->device->info;
-    return usmpy_call("usmpy._platform", "Platform", "(NNN)", usmpy_device_string(info->platform),
+    return usmpy_call("usmpy._inspection.platform", "Platform", "(NNN)", usmpy_device_string(info->platform),
                       usmpy_device_string(info->platform_vendor),
                       usmpy_device_string(info->platform_version));
 }
@@ -150,7 +150,7 @@ static PyObject *same_device(usmpy_state *state, PyObject *self, PyObject *const
 /* The pickle has the hardware alone: another process cannot make the queue again. */
 static PyObject *device_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    return usmpy_call("usmpy._pickle", "reduce_device", "(O)", self);
+    return usmpy_call("usmpy._processes.pickles", "reduce_device", "(O)", self);
 }
 
 USMPY_NEW(Device, device_new)

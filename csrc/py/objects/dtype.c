@@ -202,7 +202,7 @@ ATTRIBUTES(USMPY_GETTER)
 /* numpy.dtype(usmpy.float32) reads this attribute: NumPy is imported already. */
 static PyObject *dtype_get_numpy(PyObject *self, void *Py_UNUSED(unused))
 {
-    return usmpy_call("usmpy._numpy", "dtype_of", "(O)", self);
+    return usmpy_call("usmpy._numpy.conversions", "dtype_of", "(O)", self);
 }
 
 static PyObject *refuse_code(PyObject *self)

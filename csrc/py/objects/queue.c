@@ -151,8 +151,8 @@ static PyObject *queue_wait(usmpy_state *state, PyObject *self, PyObject *const 
 static PyObject *queue_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     const usm_queue *queue = usmpy_queue_of(self);
-    return usmpy_call("usmpy._pickle", "reduce_queue", "(OOO)", self, queue->cached ? Py_True : Py_False,
-                      queue->context->is_default ? Py_True : Py_False);
+    return usmpy_call("usmpy._processes.pickles", "reduce_queue", "(OOO)", self,
+                      queue->cached ? Py_True : Py_False, queue->context->is_default ? Py_True : Py_False);
 }
 
 USMPY_NEW(Queue, queue_new)

@@ -1,4 +1,4 @@
-/* _Trace: a trace of the core as a Python object, and its records as tuples, for usmpy/_trace.py. */
+/* _Trace: a trace of the core as a Python object, its records as tuples (usmpy/_inspection/trace.py). */
 #include "trace.h"
 #include "docstrings.h"
 

@@ -70,10 +70,10 @@ static bound *new_bound(usmpy_state *state)
     return launcher;
 }
 
-/* Raises the TypeError of usmpy/_brackets.py. -1 */
+/* Raises the TypeError of usmpy/_kernels/brackets.py. -1 */
 static int refuse_key(PyObject *self, PyObject *key)
 {
-    PyObject *none = usmpy_call("usmpy._brackets", "refuse", "(sO)", name_of(self), key);
+    PyObject *none = usmpy_call("usmpy._kernels.brackets", "refuse", "(sO)", name_of(self), key);
     Py_XDECREF(none); /* always NULL: it raises */
     return -1;
 }

@@ -17,7 +17,7 @@ static PyObject *room_of(usmpy_state *state, PyObject *object)
     return Py_BuildValue("(nn)", before, behind);
 }
 
-/* See usmpy/_checked.py, which makes the record and reads it. */
+/* See usmpy/_kernels/checked.py, which makes the record and reads it. */
 PyObject *usmpy_launch_checked(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
                                PyObject *const *objects, Py_ssize_t n, PyObject *depends,
                                const usmpy_expansion *expansion)
@@ -29,8 +29,8 @@ PyObject *usmpy_launch_checked(usmpy_state *state, PyObject *kernel, const usm_r
         usmpy_set_item(&rooms, i, rooms == NULL ? NULL : room_of(state, objects[i]));
     }
     if (args != NULL && rooms != NULL) {
-        record = usmpy_call("usmpy._checked", "record", "(OOOO)", kernel, queue != NULL ? queue : Py_None,
-                            args, rooms);
+        record = usmpy_call("usmpy._kernels.checked", "record", "(OOOO)", kernel,
+                            queue != NULL ? queue : Py_None, args, rooms);
     }
     bool runs = record != NULL && record != Py_None && usm_range_items(range) > 0;
     if (record != NULL) {
@@ -38,8 +38,8 @@ PyObject *usmpy_launch_checked(usmpy_state *state, PyObject *kernel, const usm_r
                                   expansion);
     }
     if (event != NULL && runs) {
-        Py_SETREF(event,
-                  usmpy_call("usmpy._checked", "watch", "(OOOOI)", kernel, event, record, args, range->ndim));
+        Py_SETREF(event, usmpy_call("usmpy._kernels.checked", "watch", "(OOOOI)", kernel, event, record, args,
+                                    range->ndim));
     }
     Py_XDECREF(record);
     Py_XDECREF(rooms);

@@ -327,7 +327,7 @@ static PyObject *with_parameters(PyObject *self, PyObject *argument)
 
 static PyObject *kernel_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    return usmpy_call("usmpy._pickle", "reduce_kernel", "(O)", self);
+    return usmpy_call("usmpy._processes.pickles", "reduce_kernel", "(O)", self);
 }
 
 USMPY_CLASS_MEMBER(Kernel_from_pointer, kernel_from_pointer)

@@ -231,7 +231,8 @@ static PyObject *program_repr(PyObject *self)
 
 static PyObject *program_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    return usmpy_call("usmpy._pickle", "reduce_program", "(OO)", self, ((usmpy_program *)self)->source);
+    return usmpy_call("usmpy._processes.pickles", "reduce_program", "(OO)", self,
+                      ((usmpy_program *)self)->source);
 }
 
 static PyMethodDef program_methods[] = {

@@ -1,0 +1,1 @@
+"""Events in Python: await, and the exceptions of host tasks."""

@@ -1,0 +1,1 @@
+"""NumPy's protocols: conversions, and functions of NumPy that take arrays of usmpy."""

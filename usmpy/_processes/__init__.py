@@ -1,0 +1,1 @@
+"""Arrays and devices in other processes: children, handles, pickles."""
