@@ -39,7 +39,7 @@ SPIRV = TREE / "tests" / "level_zero_programs" / "kernels.spv"
 
 
 def show_software_driver() -> None:
-    sys.path.append(str(TREE / "tests"))
+    sys.path.append(str(TREE / "tests" / "support"))
     import level_zero_sim
 
     # This tree's: the package that is measured may be an installed wheel, which has no sources of the driver.

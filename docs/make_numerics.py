@@ -2,11 +2,11 @@
 
     python docs/make_numerics.py                           measure every backend of this machine, and write
     python docs/make_numerics.py --print                   the same, without writing
-    python docs/make_numerics.py --backend cuda            this column alone; names of tests/backends.py
+    python docs/make_numerics.py --backend cuda            this column alone; names of backends.py
     python docs/make_numerics.py --print --points 100      fewer numbers, for a first look
 
-A cell is the largest error found, in units in the last place (tests/accuracy.py). Columns that are not
-measured keep the figures of the page: a machine with another device adds its own.
+A cell is the largest error found, in units in the last place (tests/support/accuracy.py). Columns that are
+not measured keep the figures of the page: a machine with another device adds its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 import sys
 
 DOCS = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(DOCS.parent / "tests"))
+sys.path[:0] = [str(DOCS.parent / "tests" / "support"), str(DOCS.parent / "tests")]
 
 import opencl_drivers  # noqa: E402, F401, I001  shows the drivers before usmpy is imported
 from backends import BACKENDS, Absent  # noqa: E402

@@ -26,7 +26,7 @@ from backends import BACKENDS, LEFT_OUT, SLOW, Absent, Backend, drawn, takes_a_p
 import usmpy
 from usmpy import _core
 
-# 2.9 GB that few environments have: tests/with_dpctl.py makes one.
+# 2.9 GB that few environments have: tests/tools/with_dpctl.py makes one.
 collect_ignore = [] if importlib.util.find_spec("dpctl") else ["interop/test_dpctl.py"]
 
 # Builds with USMPY_TESTING=1 have live counts and faults, which the suite needs.

@@ -22,7 +22,8 @@ import sys
 from collections.abc import Iterable, Sequence
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up]) for up in (1, 2)]  # tests, usmpy
+    tests = pathlib.Path(__file__).resolve().parents[1]
+    sys.path[:0] = map(str, (tests / "support", tests, tests.parent))
 
 import cuda_drivers  # noqa: F401 (the drivers in software)
 import level_zero_drivers  # noqa: F401

@@ -32,9 +32,7 @@ def said(call, kind):
 
 def run(script, before="", **settings):
     environment = cuda_drivers.environment(**settings)
-    environment["PYTHONPATH"] = os.pathsep.join(
-        [str(ROOT), str(ROOT / "tests"), environment.get("PYTHONPATH", "")]
-    )
+    environment["PYTHONPATH"] = os.pathsep.join([*sys.path, environment.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", START + before + textwrap.dedent(script)],
         env=environment,

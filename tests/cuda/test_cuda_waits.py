@@ -2,7 +2,7 @@
 
 While the driver is held no stream goes on, and calls that wait for the work of a context (cuMemFree,
 cuMemFreeHost, cuMemHostAlloc, cuModuleLoadData) do not return, as on a GPU where a long kernel runs; what
-others enqueue waits for such a call, too. A test that fails hangs, and tests/hang.py prints where.
+others enqueue waits for such a call, too. A test that fails hangs, and tests/support/hang.py prints where.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.not_sanitized("it runs other programs, and what they do
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-# 2.9 GB that few environments have: pages that are about it run where it is (tests/with_dpctl.py).
+# 2.9 GB that few environments have: pages that are about it run where it is (tests/tools/with_dpctl.py).
 OPT_IN = {name for name in ("dpctl", "dpnp") if importlib.util.find_spec(name) is None}
 # Run there.
 ELSEWHERE = {
@@ -47,7 +47,7 @@ MAY_LACK = {"cuda", "cupy", "dask.array", "distributed", "dpctl", "dpnp", "nccl.
 
 def run_page(page, folder, **environment):
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "pages.py"), str(ROOT / page)],
+        [sys.executable, str(ROOT / "tests" / "tools" / "pages.py"), str(ROOT / page)],
         cwd=folder,  # some pages write files
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYOPENCL_CTX": "0", **environment},
         capture_output=True,
@@ -125,7 +125,7 @@ def test_the_command_line_matches_the_page():
         _cli._parser().parse_args(words)  # SystemExit for unknown words
 
 
-# Shell. tests/fresh_machine.sh types every block that has no mark, on a machine that has nothing.
+# Shell. tests/tools/fresh_machine.sh types every block that has no mark, on a machine that has nothing.
 
 
 def test_unrun_shell_blocks_are_few_and_state_a_reason():

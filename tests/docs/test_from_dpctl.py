@@ -132,7 +132,7 @@ for name in ("proj", "SyclTimer"):
 
 
 def test_the_aliases_that_run_the_tests_of_dpctl(tmp_path):
-    """tests/dpctl_suite.py needs a checkout of dpctl; its names come from the list here."""
+    """tests/tools/dpctl_suite.py needs a checkout of dpctl; its names come from the list here."""
     modules = ["dpctl", "dpctl.memory", "dpctl.program", "dpctl.tensor", "dpctl.utils"]
     names = {
         module: [n.rpartition(".")[2] for n in NAMES if n.rpartition(".")[0] == module] for module in modules
@@ -141,7 +141,7 @@ def test_the_aliases_that_run_the_tests_of_dpctl(tmp_path):
     (tmp_path / "dpctl" / "__init__.py").write_text(
         f"import dpctl_aliases\ndpctl_aliases.install({names!r})\n"
     )
-    path = os.pathsep.join([str(tmp_path), str(DOCS.parent / "tests"), str(DOCS.parent)])
+    path = os.pathsep.join([str(tmp_path), str(DOCS.parent / "tests" / "support"), str(DOCS.parent)])
     done = subprocess.run(
         [sys.executable, "-c", ALIASES],
         env={**os.environ, "PYTHONPATH": path},

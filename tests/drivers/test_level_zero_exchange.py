@@ -234,7 +234,7 @@ def test_memory_of_another_context_is_refused_with_the_reason():
     run(
         f"""
         import sys
-        sys.path.insert(0, {str(pathlib.Path(__file__).parents[1])!r})
+        sys.path.insert(0, {str(pathlib.Path(__file__).parents[1] / "support")!r})
         from level_zero_library import Library
         from producers import ONEAPI, producer
         usmpy.zeros(1, device="level_zero").queue.wait()

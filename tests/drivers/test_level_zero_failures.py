@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
     level_zero_drivers.LIBRARY is None, reason=level_zero_drivers.ABSENT or "built"
 )
 
-SWEEP = str(pathlib.Path(__file__).parents[1] / "level_zero_sweep.py")
+SWEEP = str(pathlib.Path(__file__).parents[1] / "support" / "level_zero_sweep.py")
 START = f"""
 import ctypes, os, sys
 import usmpy

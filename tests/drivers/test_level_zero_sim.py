@@ -1,4 +1,4 @@
-"""python tests/level_zero_sim.py: builds the software driver, and shows it to programs."""
+"""python tests/support/level_zero_sim.py: builds the software driver, and shows it to programs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_program_s_status_is_the_tool_s():
 def test_invalid_settings(setting):
     done = tool("--set", setting)
     assert done.returncode == 2
-    assert "usage: python tests/level_zero_sim.py" in done.stderr
+    assert "usage: python tests/support/level_zero_sim.py" in done.stderr
 
 
 def test_a_library_is_built_once_and_anew_when_its_sources_change(tmp_path):

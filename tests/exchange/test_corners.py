@@ -30,7 +30,6 @@ import sys
 import textwrap
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import ordering
@@ -41,11 +40,9 @@ from producers import CPU, IS_COPIED, READ_ONLY, Producer, Tensor, capsule_name,
 
 import usmpy
 
-TESTS = Path(__file__).resolve().parents[1]
-
 
 def run_script(text, timeout=60):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(text)],
         env=environment,

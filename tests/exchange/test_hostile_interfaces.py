@@ -1,5 +1,6 @@
 """Dicts of __cuda_array_interface__ and __sycl_usm_array_interface__ whose members change the dict while
-they are read: the members stay what they were. AddressSanitizer sees what does not (tests/sanitize.py)."""
+they are read: the members stay what they were. AddressSanitizer sees what does not.
+"""
 
 from __future__ import annotations
 

@@ -20,14 +20,16 @@ import sys
 import threading
 from typing import ClassVar
 
+import sweep  # shows tests/support to what follows
+
+# isort: split
 import hang
-import sweep
 from asleep import until_others_sleep
 
 import usmpy
 from usmpy import _core
 
-sys.path.append(str(sweep.HERE.parent / "cuda"))
+sys.path.append(str(sweep.TESTS / "cuda"))
 import cuda_peers
 import producers
 

@@ -27,8 +27,8 @@ import sys
 import time
 import traceback
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = map(str, (TESTS / "support", TESTS, TESTS.parent))
 
 import cuda_drivers  # noqa: E402, F401 (builds the driver in software)
 import hang  # noqa: E402
@@ -47,7 +47,7 @@ MOST = 200  # of one function
 GROWS = 4  # times that what is left of the driver's may grow with one and the same fault
 ALLOWED = (usmpy.UsmError, MemoryError, BufferError, pickle.PicklingError)
 SOURCE = "kernel void add(global int *x, int n) { x[get_global_id(0)] += n; }"
-SYMBOLS = HERE.parents[1] / "csrc" / "backends"
+SYMBOLS = TESTS.parent / "csrc" / "backends"
 # Functions that give something back, and that enter the context for that: a driver that refuses keeps it.
 ENDS = re.compile("Destroy|Free|Release|Unload|Unmap|MemPut|MemClose|HostReset|cuCtx(Get|Push|Pop)Current")
 # How work ended: from then on the context is lost, and a new process is needed (cuda/test_cuda_failures.py).

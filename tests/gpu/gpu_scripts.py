@@ -14,7 +14,7 @@ FOLDER = pathlib.Path(__file__).parent / "isolated"
 
 def environment() -> dict[str, str]:
     here = pathlib.Path(__file__).parent
-    paths = [pathlib.Path(usmpy.__file__).parent.parent, here, here.parent]
+    paths = [pathlib.Path(usmpy.__file__).parent.parent, here, here.parent / "support"]
     before = os.environ.get("PYTHONPATH")
     joined = os.pathsep.join([*map(str, paths), *([before] if before else [])])
     return {**os.environ, "PYTHONPATH": joined, "PYTHONFAULTHANDLER": "1"}

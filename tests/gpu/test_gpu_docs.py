@@ -55,7 +55,7 @@ def test_the_examples_run(request, device, name):
 def test_the_recipes_run(cupy, device):
     """CuPy's among them, which CI leaves out."""
     done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "pages.py", RECIPES],
+        [sys.executable, ROOT / "tests" / "tools" / "pages.py", RECIPES],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,

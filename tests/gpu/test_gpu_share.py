@@ -14,7 +14,7 @@ from gpu_driver import LATE, LATE_PARAMETERS, SOFTWARE
 
 import usmpy
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from share_peer import Failed, Peer
 
 N = 64 if SOFTWARE else 1 << 20

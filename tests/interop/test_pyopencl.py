@@ -26,7 +26,7 @@ cl = need("pyopencl")
 # What drivers have to say about programs that they built.
 pytestmark = pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")
 
-# The platforms of tests/backends.py, by a word of their names.
+# The platforms of tests/support/backends.py, by a word of their names.
 DRIVERS = {"intel": "Intel", "pocl": "Portable Computing Language"}
 SOURCE = "kernel void add(global float *x, float a) { x[get_global_id(0)] += a; }"
 

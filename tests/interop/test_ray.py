@@ -1,4 +1,4 @@
-"""Arrays in the object store of Ray, in tasks and in actors: tests/with_processes.py makes an environment."""
+"""Arrays in the object store, tasks and actors of Ray: tests/tools/with_processes.py makes an environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from libraries import have
 
 import usmpy
 
-ray = have("ray", "python tests/with_processes.py ray runs these tests in an environment of their own")
+ray = have("ray", "python tests/tools/with_processes.py ray runs these tests in an environment of their own")
 
 pytestmark = pytest.mark.only_on("host-accessible", "!sub-device")
 TWICE = """

@@ -1,7 +1,7 @@
 """Eight threads exchange, submit, wait, allocate and release at once, on objects that they share.
 
-``--seconds 600`` runs longer. Without the GIL, the threads run in parallel: tests/free_threaded.py runs this
-script under ThreadSanitizer. Therefore it uses no library but usmpy, since others are not instrumented.
+``--seconds 600`` runs longer. Without the GIL, the threads run in parallel: tests/tools/free_threaded.py runs
+this script under ThreadSanitizer. Therefore it uses no library but usmpy, since others are not instrumented.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import weakref
 import usmpy
 from usmpy import _core
 
-sys.path.append(str(pathlib.Path(__file__).parents[1]))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 
 from asleep import until_others_sleep
 

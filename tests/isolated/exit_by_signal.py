@@ -8,7 +8,7 @@ import threading
 
 import usmpy
 
-sys.path.append(str(pathlib.Path(__file__).parents[1]))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 
 from asleep import until_asleep
 

@@ -5,7 +5,7 @@ import sys
 
 import usmpy
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
 import opencl_drivers  # noqa: F401 (loaders read its variable at their first call)
 from kernel_sources import spun

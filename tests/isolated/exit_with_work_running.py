@@ -6,7 +6,7 @@ import sys
 
 import usmpy
 
-sys.path.append(str(pathlib.Path(__file__).parents[1]))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 
 from asleep import until_asleep
 

@@ -12,7 +12,7 @@ import time
 import usmpy
 from usmpy import _core
 
-sys.path.append(str(pathlib.Path(__file__).parents[1]))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 
 from another import no_descriptors
 

@@ -3,7 +3,7 @@
 import pathlib
 import sys
 
-sys.path.append(str(pathlib.Path(__file__).parents[1]))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 
 from sub_interpreters import at_once, create, live, once, run
 

@@ -5,7 +5,7 @@ import sys
 
 import usmpy
 
-sys.path.append(str(pathlib.Path(__file__).parents[1]))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 
 from sub_interpreters import GILS, Pipe, create, destroy, once, run
 

@@ -7,7 +7,7 @@ import sys
 
 import usmpy
 
-sys.path.append(str(pathlib.Path(__file__).parents[1]))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 
 from sub_interpreters import GILS, HAS_CTYPES, Pipe, create, destroy, live, once, run
 from tensor_addresses import Tensor, tensor_of

@@ -4,7 +4,7 @@ import pathlib
 import sys
 import sysconfig
 
-sys.path.append(str(pathlib.Path(__file__).parents[1]))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 
 from sub_interpreters import Pipe, once
 

@@ -24,7 +24,8 @@ import warnings
 from collections.abc import Iterable
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up]) for up in (1, 2)]  # tests, usmpy
+    tests = pathlib.Path(__file__).resolve().parents[1]
+    sys.path[:0] = map(str, (tests / "support", tests, tests.parent))
 
 import libraries
 import numpy as np
@@ -43,7 +44,7 @@ HEAD = """\
 # Where a library is newer than here, a cell may be right: jax 0.10.
 """
 DEVICES = [backend for backend in BACKENDS if backend.files is None]
-# In the environment of all tests (the extra `test` and its requirements); tests/with_objects.py makes others.
+# In the environment of all tests (the extra `test` and its requirements); with_objects.py makes others.
 PRESENT = (
     "numpy",
     "python",
@@ -122,7 +123,7 @@ def objects(library: str) -> list[Object]:
         if library in PRESENT:
             libraries.need({"pillow": "PIL"}.get(library, library))
         pytest.skip(
-            f"{library} is not installed; python tests/with_objects.py makes an environment that has it"
+            f"{library} is not installed; python tests/tools/with_objects.py makes an environment that has it"
         )
 
 

@@ -1,4 +1,4 @@
-"""Random programs have the same bits on the host and on each driver; `tests/soak.py` draws more of them."""
+"""Random programs have the same bits on the host and on each driver; tests/tools/soak.py draws more."""
 
 import drawn
 import numpy as np

@@ -413,7 +413,7 @@ assert (x == {value}).all()
 
 
 def test_several_processes_build_one_program(tmp_path):
-    paths = [str(ROOT), str(ROOT / "tests")]
+    paths = [str(ROOT), str(ROOT / "tests" / "support")]
     environment = {**os.environ, "USMPY_CACHE_DIR": str(tmp_path)}
     commands = [[sys.executable, "-c", BUILD.format(paths=paths, value=v)] for v in (3, 3, 3, 4)]
     running = [subprocess.Popen(command, env=environment) for command in commands]

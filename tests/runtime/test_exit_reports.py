@@ -29,7 +29,7 @@ pytestmark = pytest.mark.not_sanitized("it starts interpreters")
 
 def start(script, environment=None):
     own = dict(os.environ if environment is None else environment)
-    own["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "tests"), own.get("PYTHONPATH", "")])
+    own["PYTHONPATH"] = os.pathsep.join([*sys.path, own.get("PYTHONPATH", "")])
     own["PYTHONFAULTHANDLER"] = "1"
     return subprocess.Popen(
         [sys.executable, "-c", HEAD + textwrap.dedent(script)],

@@ -19,7 +19,7 @@ SAID = {
     "exit_by_signal": "KeyboardInterrupt",
     "exit_with_failed_work": "nobody asked for its result; call event.wait() or queue.wait()",
 }
-# Scripts that tests/sanitize.py leaves out, and why.
+# Scripts that tests/tools/sanitize.py leaves out, and why.
 NOT_SANITIZED = {
     "chain_of_a_million": "the sanitizers need larger stacks",
     "fork_after_kernels": "GCC's AddressSanitizer breaks in the children of busy forks that start threads",

@@ -1,4 +1,4 @@
-"""The lists of ``tests/backends.py``: each key names tests of ``tests/cts`` that exist."""
+"""The lists of ``tests/support/backends.py``: each key names tests of ``tests/cts`` that exist."""
 
 from __future__ import annotations
 

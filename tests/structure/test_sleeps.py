@@ -1,4 +1,4 @@
-"""No test sleeps to synchronise: it waits for a gate, an event, or until a thread sleeps (tests/asleep.py).
+"""No test sleeps to synchronise: it waits for a gate, an event, or until a thread sleeps (asleep.py).
 
 A sleep in the body of a `while` loop is the pause between two looks. All others are listed here.
 """
@@ -69,7 +69,9 @@ def sleeps() -> dict[str, list[str]]:
 def test_no_test_sleeps_to_synchronise():
     found = {name: [] for name in ALLOWED} | sleeps()
     wrong = {name: lines for name, lines in found.items() if len(lines) != ALLOWED.get(name, (0,))[0]}
-    assert wrong == {}, "use a gate, an event or tests/asleep.py; a sleep that went leaves the list too"
+    assert wrong == {}, (
+        "use a gate, an event or tests/support/asleep.py; a sleep that went leaves the list too"
+    )
 
 
 def test_a_thread_that_does_not_sleep_fails(monkeypatch):

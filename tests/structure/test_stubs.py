@@ -26,7 +26,7 @@ pytestmark = [
 # What stubtest may find, each with its reason; an entry that it does not need is a finding too.
 ALLOWED = {
     r"usmpy\._core\.Program\.__getattr__": "kernels; the slot's name is __getattribute__",
-    r"usmpy\._dask_array": "imports Dask, which this environment lacks (tests/with_processes.py)",
+    r"usmpy\._dask_array": "imports Dask, which this environment lacks (tests/tools/with_processes.py)",
     r"usmpy\._core\.where": "where(condition) alone, an overload, is taken before its table of parameters",
 }
 # What an array has not, as its error explains: for type checkers too.

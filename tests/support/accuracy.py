@@ -19,7 +19,7 @@ import numpy as np
 import usmpy
 from usmpy import _core
 
-TABLE = runpy.run_path(str(Path(__file__).parents[1] / "csrc/kernels/operations.py"))
+TABLE = runpy.run_path(str(Path(__file__).parents[2] / "csrc/kernels/operations.py"))
 ROWS = {row.name: row for row in TABLE["OPERATIONS"]}
 EXACT = ("add", "subtract", "multiply", "divide", "sqrt", "reciprocal", "square", "abs", "sign")
 FUNCTIONS = [name for name, row in ROWS.items() if (row.ulps and row.real) or name in EXACT]

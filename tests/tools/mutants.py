@@ -1,14 +1,14 @@
 """How good are the tests? One small change of csrc/ at a time: do the tests that execute the line notice it?
 
-    python tests/line_coverage.py                      first: which test executes which line
-    python tests/mutants.py --count 1000               draws mutants evenly over files, and runs them
-    python tests/mutants.py --count 1000               again: goes on where it was stopped
-    python tests/mutants.py --files csrc/core/share    of these files alone
-    python tests/mutants.py --minutes 60               stops after the mutants that run then
-    python tests/mutants.py --jobs 2                   two at a time
-    python tests/mutants.py --again                    runs the survivors again, with the tests of today
-    python tests/mutants.py --report                   prints the tables of docs/reliability.md
-    python tests/mutants.py --place build/mine --try "csrc/core/start.c:18:4 usm_sync_start(); -> ;" TEST ...
+    python tests/tools/line_coverage.py                      first: which test executes which line
+    python tests/tools/mutants.py --count 1000               draws mutants evenly over files, and runs them
+    python tests/tools/mutants.py --count 1000               again: goes on where it was stopped
+    python tests/tools/mutants.py --files csrc/core/share    of these files alone
+    python tests/tools/mutants.py --minutes 60               stops after the mutants that run then
+    python tests/tools/mutants.py --jobs 2                   two at a time
+    python tests/tools/mutants.py --again                    runs the survivors again, with the tests of today
+    python tests/tools/mutants.py --report                   prints the tables of docs/reliability.md
+    python tests/tools/mutants.py --place mine --try "csrc/core/start.c:18:4 usm_sync_start(); -> ;" TEST ...
                                                        does one of these tests find this mutant?
 
 build/mutants holds what a later run uses again: copies of the tree with a build (USMPY_TESTING=1), and the
@@ -18,7 +18,7 @@ A mutant changes one operator, constant, condition, lock or count. It is compile
 objects. Tests that execute the line run, MOST_TESTS at most: some of the shortest first, then a random
 choice. The mutant is found once one fails, crashes or takes too long. A mutant that does not compile, or
 whose object is the same, is not counted. Mutants that no test can find are listed with the reason in
-tests/equivalent_mutants.json. Every CONTROL-th mutant is run without its change too: tests that fail then
+equivalent_mutants.json. Every CONTROL-th mutant is run without its change too: tests that fail then
 say nothing, and the run stops.
 """
 
@@ -46,9 +46,9 @@ from collections.abc import Iterator
 import line_coverage
 from line_coverage import TestsByLine, build, run
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "mutants"
-EQUIVALENT = ROOT / "tests" / "equivalent_mutants.json"
+EQUIVALENT = ROOT / "tests" / "tools" / "equivalent_mutants.json"
 LEFT_OUT = ("csrc/kernels/", "csrc/backends/fault/", "csrc/backends/minimal/", "csrc/py/testing.c")
 FIRST_TESTS = 10
 MOST_TESTS = 40
@@ -180,9 +180,10 @@ def serve() -> None:
 
 @functools.cache
 def names_of_devices() -> list[str]:
-    """Those of tests/backends.py, the longest first."""
+    """Those of tests/support/backends.py, the longest first."""
     program = "import backends; print(*(backend.name for backend in backends.BACKENDS))"
-    places = os.pathsep.join([str(line_coverage.TREE), str(line_coverage.TREE / "tests")])
+    tests = line_coverage.TREE / "tests"
+    places = os.pathsep.join(map(str, (line_coverage.TREE, tests, tests / "support")))
     environment = {**os.environ, "PYTHONPATH": places}
     done = run([sys.executable, "-c", program], cwd=line_coverage.TREE, env=environment)
     if done.returncode != 0:
@@ -206,11 +207,11 @@ class Tests:
     def __init__(self, tree: pathlib.Path) -> None:
         self.log = tree.with_suffix(".log")
         self.server = subprocess.Popen(
-            [sys.executable, tree / "tests" / "mutants.py", "--serve"],
+            [sys.executable, tree / "tests" / "tools" / "mutants.py", "--serve"],
             cwd=tree,
             env={
                 **os.environ,
-                "PYTHONPATH": os.pathsep.join([str(tree), str(tree / "tests")]),
+                "PYTHONPATH": os.pathsep.join(map(str, (tree, tree / "tests", tree / "tests" / "support"))),
             },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -442,7 +443,7 @@ def main() -> int:
         return 0
     known = TestsByLine()
     if not known.results:
-        sys.exit("which test executes which line is not known: run tests/line_coverage.py first")
+        sys.exit("which test executes which line is not known: run tests/tools/line_coverage.py first")
     mutants = iter(draw(known.lines(), options.files, options.seed))
     tried = 0
     lock = threading.Lock()  # of all three, and of the file

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs what the pages tell a reader to type on machines that have nothing: minimal Debians with a clean clone of HEAD.
 #
-#   tests/fresh_machine.sh tour test     commands of README.md by their names (<!-- command: NAME -->)
-#   tests/fresh_machine.sh pages         the shell blocks of every page, on machines of their own; a page by its path
-#   SUITE=trixie KEEP=1                  another release than bookworm; the machines are kept for a look
+#   tests/tools/fresh_machine.sh tour test     commands of README.md by their names (<!-- command: NAME -->)
+#   tests/tools/fresh_machine.sh pages         the shell blocks of every page, on machines of their own; a page by its path
+#   SUITE=trixie KEEP=1                        another release than bookworm; the machines are kept for a look
 #
 # Needs root, debootstrap (installed if it is missing) and mounts. Ends with 0 if every command did, with 1 if one
 # failed, and with 77 if such a machine cannot be made here. A machine has ca-certificates and git, which clones, and
@@ -11,7 +11,7 @@
 # (apt, pip, certificates) are taken over.
 set -euo pipefail
 [ $# -gt 0 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 absent() { echo "fresh_machine.sh: no minimal Debian can be made here: $1" >&2; exit 77; }
 [ "$(id -u)" = 0 ] || absent "it needs root"
 if [ -z "${FRESH_MACHINE_INSIDE:-}" ]; then # its mounts end with it
@@ -95,7 +95,7 @@ try() {
 names=()
 for name in "$@"; do
     if [ "$name" = pages ]; then
-        mapfile -t -O "${#names[@]}" names < <(python3 tests/pages.py --shell-pages)
+        mapfile -t -O "${#names[@]}" names < <(python3 tests/tools/pages.py --shell-pages)
     else
         names+=("$name")
     fi
@@ -104,10 +104,10 @@ for name in "${names[@]}"; do
     if [[ $name = *.md ]]; then
         leave
         make_machine
-        try "$name" < <(python3 tests/pages.py --shell "$name")
+        try "$name" < <(python3 tests/tools/pages.py --shell "$name")
     else
         [ -n "$root" ] || make_machine
-        try "$name" < <(python3 tests/pages.py --command "$name")
+        try "$name" < <(python3 tests/tools/pages.py --command "$name")
     fi
 done
 exit $status

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 import usmpy
 
-TESTS = pathlib.Path(__file__).resolve().parent
+TESTS = pathlib.Path(__file__).resolve().parents[1]
 SECONDS = 60  # for a child
 
 
 def run(program: str, environment: Mapping[str, str] = os.environ, timeout: float = 120) -> str:
     """The output of the program, which must succeed."""
-    places = [str(pathlib.Path(usmpy.__file__).parents[1]), str(TESTS)]
+    places = [str(pathlib.Path(usmpy.__file__).parents[1]), str(TESTS), str(TESTS / "support")]
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         env={**environment, "PYTHONPATH": os.pathsep.join(places)},

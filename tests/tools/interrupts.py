@@ -1,7 +1,7 @@
 """Calls that wait, and how soon Ctrl-C ends them.
 
-    python tests/interrupts.py                   on the devices of tests/backends.py; prints a Markdown table
-    python tests/interrupts.py --rounds 20 host
+    python tests/tools/interrupts.py               on the devices of backends.py; prints a Markdown table
+    python tests/tools/interrupts.py --rounds 20 host
 
 The times are those from the signal to KeyboardInterrupt. ``cts/test_interrupts.py`` makes the same calls, and
 checks that they end while the work is pending.
@@ -21,7 +21,8 @@ import threading
 import time
 from collections.abc import Callable
 
-sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1])]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests"), str(ROOT)]
 
 import numpy as np  # noqa: E402
 from asleep import until_asleep  # noqa: E402
@@ -61,7 +62,7 @@ async def wait_for(event: usmpy.Event) -> object:
 
 Call = Callable[[Scene], object]
 NUMBERS = {f"{f.__name__}(x[0])": lambda s, f=f: f(s.x[0]) for f in (bool, int, float, complex)}
-# By the tag that a device needs (tests/backends.py).
+# By the tag that a device needs (tests/support/backends.py).
 CALLS: dict[str, dict[str, Call]] = {
     "host-task": {
         "event.wait()": lambda s: s.event.wait(),
@@ -170,7 +171,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=5, help="signals for each call (default: %(default)s)")
-    parser.add_argument("devices", nargs="*", help="names of tests/backends.py; all but parts by default")
+    parser.add_argument(
+        "devices", nargs="*", help="names of tests/support/backends.py; all but parts by default"
+    )
     arguments = parser.parse_args()
     from backends import BACKENDS
 

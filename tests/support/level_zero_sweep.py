@@ -1,9 +1,9 @@
 """Makes each call of the software Level Zero driver fail in turn; run by test_level_zero_failures.py.
 
-    python tests/level_zero_sweep.py work 0x70000003     the functions of work, one call at a time
-    python tests/level_zero_sweep.py work 0x70000003 1   the same, the first and the odd ones (0: even)
-    python tests/level_zero_sweep.py without 0x78000003  the same, all calls of one function
-    python tests/level_zero_sweep.py ends 0x7ffffffe     those that give something back, one call at a time
+    python tests/support/level_zero_sweep.py work 0x70000003      the functions of work, one call at a time
+    python tests/support/level_zero_sweep.py work 0x70000003 1    the same, the odd ones (0: even)
+    python tests/support/level_zero_sweep.py without 0x78000003   the same, all calls of one function
+    python tests/support/level_zero_sweep.py ends 0x7ffffffe    those that give something back, one at a time
 
 For every function and n, the n-th call from the start of a small workload on fails, once. The workload may
 then be right, or fail with an error of usmpy's that is named; nothing may be left behind, and the work that
@@ -21,7 +21,8 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+TREE = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(TREE / "tests"), str(TREE)]
 
 import level_zero_drivers  # noqa: E402, F401
 from asleep import until_others_sleep  # noqa: E402
@@ -32,8 +33,8 @@ import usmpy  # noqa: E402
 N = 300
 MOST = 40  # failures of one function
 SECONDS = 60
-SPIRV = (HERE / "level_zero_programs" / "kernels.spv").read_bytes()
-SYMBOLS = HERE.parent / "csrc" / "backends" / "level_zero" / "symbols.inc"
+SPIRV = (TREE / "tests" / "level_zero_programs" / "kernels.spv").read_bytes()
+SYMBOLS = TREE / "csrc" / "backends" / "level_zero" / "symbols.inc"
 # Optional functions: without them usmpy is slower or reports less.
 OPTIONAL = {
     "zeCommandListAppendMemAdvise",

@@ -1,10 +1,10 @@
 """Runs the Python tests over an extension built with AddressSanitizer and UndefinedBehaviorSanitizer.
 
-    python tests/sanitize.py                               the whole suite
-    python tests/sanitize.py -- tests/cts -k event         arguments after -- are pytest's
-    python tests/sanitize.py --no-leaks                    no look for leaks at the end
-    python tests/sanitize.py --build-dir FOLDER            keeps the copy of the tree and the reports
-    python tests/sanitize.py --build-dir FOLDER --build    the build alone; its copies run side by side
+    python tests/tools/sanitize.py                               the whole suite
+    python tests/tools/sanitize.py -- tests/cts -k event         arguments after -- are pytest's
+    python tests/tools/sanitize.py --no-leaks                    no look for leaks at the end
+    python tests/tools/sanitize.py --build-dir FOLDER            keeps the copy of the tree and the reports
+    python tests/tools/sanitize.py --build-dir FOLDER --build    the build alone; its copies run side by side
 
 The tests run in a copy of the tree that has this build of the extension (USMPY_DEBUG=1 USMPY_TESTING=1), so
 the build in place stays as it is. Objects are kept in build/, where those of the core are the same as of
@@ -35,7 +35,7 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LEFT_BEHIND = shutil.ignore_patterns(
     ".git",
     ".venv*",
@@ -119,7 +119,7 @@ def test_environment(tree, folder, cc, pymalloc, leaks):
         "LD_LIBRARY_PATH": os.pathsep.join(
             [*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), *nvidia_libraries()]
         ),
-        "PYTHONPATH": os.pathsep.join([str(tree), str(tree / "tests")]),
+        "PYTHONPATH": os.pathsep.join(map(str, (tree, tree / "tests", tree / "tests" / "support"))),
         # One block an object, so that the sanitizers see the ends of each.
         **({} if pymalloc else {"PYTHONMALLOC": "malloc"}),
         "ASAN_OPTIONS": ":".join(

@@ -11,7 +11,8 @@ import textwrap
 import level_zero_drivers
 import pytest
 
-TREE = pathlib.Path(__file__).resolve().parents[1]
+HERE = pathlib.Path(__file__).resolve().parent
+TREE = pathlib.Path(__file__).resolve().parents[2]
 SPIRV = TREE / "tests" / "level_zero_programs" / "kernels.spv"
 
 needs_driver = [
@@ -41,7 +42,9 @@ def environment(**variables: str | None) -> dict[str, str]:
     """This process's, with the variables; None takes one away."""
     own = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(TREE), str(TREE / "tests"), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join(
+            [str(TREE), str(TREE / "tests"), str(HERE), os.environ.get("PYTHONPATH", "")]
+        ),
     }
     for name in ("USMPY_DEVICE", "ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK", "ZE_FLAT_DEVICE_HIERARCHY"):
         own.pop(name, None)

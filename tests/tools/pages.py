@@ -1,6 +1,6 @@
 """Runs the blocks of Python and C of one page of documentation, in order, as one session.
 
-    python tests/pages.py docs/memory.md
+    python tests/tools/pages.py docs/memory.md
 
 A block that begins with `>>>` is a doctest: its output must be as shown (`...` is anything). A block of C
 is a program of kernels in the portable language, which must build for the host. What a block needs that not
@@ -14,16 +14,16 @@ A block under `<!-- from: FILE -->` quotes a source and does not run; test_docum
 A name is a module, or one of CONDITIONS. The block is left out only where that is really missing. The last
 line written is JSON: {"blocks": ..., "left out": {line: [name, ...]}}.
 
-    python tests/pages.py --shell docs/first-steps.md
-    python tests/pages.py --shell-pages
-    python tests/pages.py --command test
+    python tests/tools/pages.py --shell docs/first-steps.md
+    python tests/tools/pages.py --shell-pages
+    python tests/tools/pages.py --command test
 
 prints the blocks of ``sh`` of a page as one script, as a reader would type them in a clone on a new machine,
-with those of the pages that follow it; the pages that begin so; or a command of README.md.
-tests/fresh_machine.sh runs them. A block that is left out says why by a name of SHELL_NEEDS, in the same way.
+with those of the pages that follow it; the pages that begin so; or a command of README.md. fresh_machine.sh
+runs them. A block that is left out says why by a name of SHELL_NEEDS, in the same way.
 Two more comments:
 
-    <!-- command: test -->                         above a block that tests/fresh_machine.sh runs by itself
+    <!-- command: test -->                         above a block that fresh_machine.sh runs by itself
     <!-- shell follows: docs/first-steps.md -->    the reader has typed the blocks of that page before
 """
 
@@ -53,7 +53,7 @@ SHELL_NEEDS = {
     "Docker": "containers of cibuildwheel",
     "minutes": "it takes long, and .ci/run runs it elsewhere",
 }
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE_NEEDS = re.compile(r"^<!-- page needs: ([^>]*?) -->$", re.M)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

@@ -1,9 +1,9 @@
 """Builds free-threaded CPython, and runs the tests with the GIL off.
 
-    python tests/free_threaded.py                 3.13t and 3.14t: the tests on the host and minimal devices
-    python tests/free_threaded.py 3.14 -- tests/cts   arguments after -- are pytest's
-    python tests/free_threaded.py 3.14 --tsan     threads under ThreadSanitizer
-    python tests/free_threaded.py 3.14 --build    builds the interpreter and prints its path
+    python tests/tools/free_threaded.py                   3.13t and 3.14t: the tests on host and "minimal"
+    python tests/tools/free_threaded.py 3.14 -- tests/cts   arguments after -- are pytest's
+    python tests/tools/free_threaded.py 3.14 --tsan     threads under ThreadSanitizer
+    python tests/tools/free_threaded.py 3.14 --build    builds the interpreter and prints its path
 
 USMPY_TEST_BACKENDS chooses other devices. The sources of CPython are the original archives in source packages
 of Debian, or of Ubuntu where Debian does not have the version; apt verifies their signatures. --source

@@ -1,19 +1,19 @@
 """Which lines do the tests execute, and which test executes which line?
 
-    python tests/line_coverage.py tests/cts tests/share     runs these tests, and prints the table
-    python tests/line_coverage.py                           the suite, but documents, style and GPUs
-    python tests/line_coverage.py "tests/cts -k cuda"       the same with options of pytest
-    python tests/line_coverage.py "tests/faults/sweep.py cuda" "NAME=1 tests/cts"
+    python tests/tools/line_coverage.py tests/cts tests/share     runs these tests, and prints the table
+    python tests/tools/line_coverage.py                           the suite, but documents, style and GPUs
+    python tests/tools/line_coverage.py "tests/cts -k cuda"       the same with options of pytest
+    python tests/tools/line_coverage.py "tests/faults/sweep.py cuda" "NAME=1 tests/cts"
                                                             a program, and tests with a variable of the
-                                                            environment: for tests/mutants.py no test's
-    python tests/line_coverage.py --sample 2 ...            at most 2 of the parameters of a test and a device
-    python tests/line_coverage.py --report [--lines]        prints the table again, with the uncovered lines
+                                                            environment: for mutants.py no test's
+    python tests/tools/line_coverage.py --sample 2 ...            at most 2 parameters of a test and a device
+    python tests/tools/line_coverage.py --report [--lines]        the table again, with the uncovered lines
 
 Everything lies in build/coverage: a copy of the tree with a build (USMPY_TESTING=1) without optimisation,
-whose blocks leave marks (tests/marks.c), and one file of results for each argument (marks/*.npz), which a
+whose blocks leave marks (marks.c), and one file of results for each argument (marks/*.npz), which a
 later run with that argument replaces. --fresh forgets all of it, which a change of the sources needs.
 
-The marks say more than gcov's counts: they are read after each test, for tests/mutants.py, and those of a
+The marks say more than gcov's counts: they are read after each test, for mutants.py, and those of a
 process that crashed or was killed are there too. The lines of Python are counted by coverage.py, in the
 process of the tests alone. Needs: numpy, coverage, pyelftools, GCC or clang, an x86-64 processor, and
 CPython 3.12 or later, where sub-interpreters import usmpy.
@@ -40,12 +40,12 @@ from typing import Any
 import numpy as np
 import sanitize
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "coverage"
 TREE = PLACE / "tree"
 MARKS = PLACE / "marks"
 BLOCKS = PLACE / "blocks.npz"
-UNCOVERED = ROOT / "tests" / "uncovered.json"  # why lines stay uncovered
+UNCOVERED = ROOT / "tests" / "tools" / "uncovered.json"  # why lines stay uncovered
 # Documents and style execute little of their own, and need minutes; the machine may have no GPU.
 FOLDERS = (
     "api cts cuda drivers exchange fuzz interop kernels objects portable programs properties runtime share"
@@ -96,7 +96,7 @@ def build_marked() -> None:
     hook = PLACE / "marks.o"
     PLACE.mkdir(parents=True, exist_ok=True)
     compiler = shlex.split(os.environ.get("CC", "cc"))
-    done = run([*compiler, "-O2", "-fPIC", "-c", ROOT / "tests" / "marks.c", "-o", hook])
+    done = run([*compiler, "-O2", "-fPIC", "-c", ROOT / "tests" / "tools" / "marks.c", "-o", hook])
     if done.returncode != 0:
         sys.exit(done.stdout)
     build(TREE, "-O0 -g1 -fsanitize-coverage=trace-pc", str(hook))
@@ -303,7 +303,7 @@ def record(tests: str, sample: int, limit: float) -> None:
     MARKS.mkdir(exist_ok=True)
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(TREE), str(TREE / "tests")]),
+        "PYTHONPATH": os.pathsep.join([str(TREE), str(TREE / "tests"), str(TREE / "tests" / "support")]),
         "PYTHONDONTWRITEBYTECODE": "1",
         "USMPY_MARKS": str(marks),
         "USMPY_MARKS_BLOCKS": str(BLOCKS),

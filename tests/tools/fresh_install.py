@@ -1,6 +1,6 @@
 """The wheel with the extra "opencl" in a new environment, as users install it, with no variable set.
 
-    python tests/fresh_install.py [WHEEL]
+    python tests/tools/fresh_install.py [WHEEL]
 
 Builds the source distribution and from it the wheel, unless one is named, and installs it. Then it looks for
 Intel's runtime for processors, which the extra brings: it is found without help, and passes
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import venv
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIST = (
     "import json, usmpy; print(json.dumps({device.filter_string: device.vendor"
     ' for device in usmpy.get_devices("opencl")}))'

@@ -1,9 +1,9 @@
 """Runs the matrix of objects with libraries that the environment of all tests lacks, in its own environments.
 
-    python tests/with_objects.py                    with pandas 2, then with pandas 3
-    python tests/with_objects.py pandas3            with one of them
-    python tests/with_objects.py --venvs FOLDER     keeps the environments there, and uses them again
-    python tests/with_objects.py -- --write         runs tests/objects/test_matrix.py with these arguments
+    python tests/tools/with_objects.py                    with pandas 2, then with pandas 3
+    python tests/tools/with_objects.py pandas3            with one of them
+    python tests/tools/with_objects.py --venvs FOLDER     keeps the environments there, and uses them again
+    python tests/tools/with_objects.py -- --write         runs test_matrix.py with these arguments
 
 usmpy is the build in place of this source tree (USMPY_TESTING=1) for the Python that runs this script, whose
 OpenCL drivers the tests use.
@@ -18,10 +18,12 @@ import subprocess
 import sys
 import tempfile
 
-import level_zero_sim
-import opencl_drivers  # noqa: F401 (shows them to the environments)
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "support"))
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import level_zero_sim  # noqa: E402
+import opencl_drivers  # noqa: E402, F401 (shows them to the environments)
+
 PACKAGES = [
     "pytest>=8",
     "pytest-timeout>=2.3",

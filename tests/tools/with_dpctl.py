@@ -1,8 +1,8 @@
 """Runs the tests with dpctl and dpnp in an environment of their own (2.9 GB, about two minutes to fetch).
 
-    python tests/with_dpctl.py                        makes the environment, runs the tests, removes it
-    python tests/with_dpctl.py --venv .venv-dpctl     keeps it there, and uses it again
-    python tests/with_dpctl.py -- -k borrow           what comes after -- is pytest's
+    python tests/tools/with_dpctl.py                        makes the environment, runs the tests, removes it
+    python tests/tools/with_dpctl.py --venv .venv-dpctl     keeps it there, and uses it again
+    python tests/tools/with_dpctl.py -- -k borrow           what comes after -- is pytest's
 
 usmpy is the build in place of this source tree (USMPY_TESTING=1) for the Python that runs this script.
 """
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = [
     "dpctl==0.22.*",
     "dpnp==0.20.*",

@@ -1,8 +1,8 @@
 """Runs usmpy for long under load, and checks that memory, descriptors and live objects stay flat.
 
-    python tests/soak.py                             8 threads, 30 minutes, on a device of each platform
-    python tests/soak.py --minutes 5 --device cuda   on the first device of CUDA alone
-    python tests/soak.py --plot build/soak.png       the samples as a picture
+    python tests/tools/soak.py                             8 threads, 30 minutes, on a device of each platform
+    python tests/tools/soak.py --minutes 5 --device cuda   on the first device of CUDA alone
+    python tests/tools/soak.py --plot build/soak.png       the samples as a picture
 
 Without --device, drivers in software take the places of drivers that the machine lacks, as in the tests.
 For an NVIDIA GPU, set USMPY_CUDA_LIBRARY=libcuda.so.1. The phases:
@@ -42,8 +42,8 @@ import threading
 import time
 from collections.abc import Callable
 
-HERE = pathlib.Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE / "portable"), str(HERE.parent)]
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = map(str, (TESTS, TESTS / "support", TESTS / "portable", TESTS.parent))
 
 import cuda_drivers  # noqa: E402, F401 (builds the driver in software)
 import drawn  # noqa: E402

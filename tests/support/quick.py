@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pathlib
 
-HERE = pathlib.Path(__file__).resolve().parent
+TESTS = pathlib.Path(__file__).resolve().parents[1]
 FILES = {
     "api": "asyncio diagnose inspection pickle repr selectors",
     "cts": "array context copy creation device dlpack_export dlpack_import dtype event exchange_table fill"
@@ -19,7 +19,7 @@ FILES = {
     "runtime": "faults fork leaks waiting_threads",
     "structure": "docstrings layering messages",
 }
-QUICK = {HERE / folder / f"test_{name}.py" for folder, names in FILES.items() for name in names.split()}
+QUICK = {TESTS / folder / f"test_{name}.py" for folder, names in FILES.items() for name in names.split()}
 assert all(path.is_file() for path in QUICK), sorted(path for path in QUICK if not path.is_file())
 DEVICES = {"host", "opencl-pocl"}
 

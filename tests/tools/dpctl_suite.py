@@ -2,8 +2,8 @@
 
     git clone https://github.com/IntelPython/dpctl
     git -C dpctl checkout aec4350712~1                     the last commit that has dpctl.tensor
-    python tests/dpctl_suite.py dpctl                      counts by file and by reason
-    python tests/dpctl_suite.py dpctl -- -k indexing -x    arguments after -- go to pytest
+    python tests/tools/dpctl_suite.py dpctl                      counts by file and by reason
+    python tests/tools/dpctl_suite.py dpctl -- -k indexing -x    arguments after -- go to pytest
 
 Nothing of the checkout is built or imported except its tests. The script copies them into a temporary folder,
 beside a package with the names of ``dpctl_aliases.py``. It leaves out tests of features that usmpy does not
@@ -26,7 +26,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 COMPARED = (
     "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not logical_xor"
@@ -73,7 +73,7 @@ def lay_out(checkout: pathlib.Path, folder: pathlib.Path) -> list[str]:
             re.sub(r"\btype\((\w+)\) is (dpctl\.Sycl\w+|dpt\.usm_ndarray)\b", r"isinstance(\1, \2)", text)
         )
     (package / "__init__.py").write_text(
-        f"import sys\nsys.path.insert(0, {str(ROOT / 'tests')!r})\n"
+        f"import sys\nsys.path.insert(0, {str(ROOT / 'tests' / 'support')!r})\n"
         f"import dpctl_aliases\ndpctl_aliases.install({names})\n"
     )
     files = sorted((package / "tests").rglob("test_*.py"))

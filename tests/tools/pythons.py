@@ -1,6 +1,6 @@
 """Runs the Python tests under more interpreters, each with an extension and an environment of its own.
 
-    python tests/pythons.py python3.10 python3.13 /opt/python3.13t/bin/python3
+    python tests/tools/pythons.py python3.10 python3.13 /opt/python3.13t/bin/python3
 
 It runs what depends on the interpreter: the exchange, the tests of CHOSEN, and under the first and the last
 interpreter the conformance suite on the host device. Drivers and kernels see nothing of the interpreter, and
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LEFT_BEHIND = shutil.ignore_patterns(
     ".git", ".venv*", "build", "*.so", "*.egg-info", ".*_cache", "__pycache__"
 )

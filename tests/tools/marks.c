@@ -1,4 +1,4 @@
-/* Marks of executed code, for tests/line_coverage.py: GCC calls the function at the start of each block
+/* Marks of executed code, for tests/tools/line_coverage.py: GCC calls the function at the start of each block
  * (-fsanitize-coverage=trace-pc). The marks are a byte for each address of the library's code, in a file that
  * all processes of a run share, so that they outlive processes that crash or are killed. */
 

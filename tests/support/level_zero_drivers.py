@@ -20,7 +20,7 @@ from usmpy._compile import spirv
 
 LIBRARY: pathlib.Path | None = None
 ABSENT = ""
-REPORTS = pathlib.Path(__file__).parent / "level_zero_programs" / "reports.c"
+REPORTS = pathlib.Path(__file__).parents[1] / "level_zero_programs" / "reports.c"
 _misuse = None
 _reports = None
 

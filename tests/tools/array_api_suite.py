@@ -2,9 +2,9 @@
 
     git clone --recurse-submodules https://github.com/data-apis/array-api-tests
     pip install -r array-api-tests/requirements.txt       and pytest-xdist for --workers
-    python tests/array_api_suite.py array-api-tests       on the host
-    python tests/array_api_suite.py array-api-tests --device host opencl-intel opencl-pocl level-zero-sim
-    python tests/array_api_suite.py array-api-tests -- -k floor_divide -x     arguments after -- go to pytest
+    python tests/tools/array_api_suite.py array-api-tests       on the host
+    python tests/tools/array_api_suite.py array-api-tests --device host opencl-intel level-zero-sim
+    python tests/tools/array_api_suite.py array-api-tests -- -k floor_divide -x    pytest's arguments
 
 The environment variable ``ARRAY_API_TESTS`` may name the checkout, too. Devices have the names of
 ``backends.py``; ``all`` stands for each one of this machine that is no part of another and not the second of
@@ -24,7 +24,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Tests that are not run: a pattern of their names, and the reason. The suite leaves out test_linalg.py and
 # test_fft.py by itself where the namespace has no linalg and no fft, and test_remainder everywhere ("flaky").
@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(config, items):
 
 def devices(names: list[str]):
     """{name: device, or why there is none}"""
-    sys.path.insert(0, str(ROOT))
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
     import opencl_drivers  # noqa: F401, I001  shows the drivers before usmpy is imported
     import backends
 
@@ -92,7 +92,7 @@ def run(checkout: pathlib.Path, device, arguments: argparse.Namespace) -> list[E
             ARRAY_API_TESTS_MODULE="usmpy",
             USMPY_DEVICE=device.filter_string,
             PYTHONDONTWRITEBYTECODE="1",
-            PYTHONPATH=os.pathsep.join(map(str, (ROOT, ROOT / "tests", checkout, *inherited))),
+            PYTHONPATH=os.pathsep.join(map(str, (ROOT, pathlib.Path(__file__).parent, checkout, *inherited))),
         )
         with open(pathlib.Path(folder) / "log", "w") as log:
             output = None if arguments.pytest or arguments.verbose else log

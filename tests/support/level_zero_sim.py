@@ -3,8 +3,8 @@
 The driver's sources are in the source tree, in ``tests/level_zero_driver``, and not in a wheel; it is built
 on first use, and kept by the content of its sources::
 
-    eval "$(python tests/level_zero_sim.py --layers)"
-    python tests/level_zero_sim.py --set ZESIM_DEVICES=4 -- python program.py
+    eval "$(python tests/support/level_zero_sim.py --layers)"
+    python tests/support/level_zero_sim.py --set ZESIM_DEVICES=4 -- python program.py
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-TREE = pathlib.Path(__file__).resolve().parents[1]
+TREE = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = TREE / "tests" / "level_zero_driver"
 FLAGS = [
     "-std=gnu11",
@@ -124,7 +124,7 @@ def _variables(sources: pathlib.Path) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python tests/level_zero_sim.py",
+        prog="python tests/support/level_zero_sim.py",
         description=__doc__,
         epilog=_variables(SOURCES),
         formatter_class=argparse.RawDescriptionHelpFormatter,
