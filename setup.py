@@ -22,12 +22,17 @@ from setuptools.errors import CompileError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "csrc"))
 
-from extension import Extension, find_headers
+from extension import STUB, Extension, find_headers
 from ninja_build import BuildError, replace
 
 
 class Build(build_ext):
-    """Builds by csrc/extension.py, and puts the result where setuptools expects it."""
+    """Builds by csrc/extension.py, and puts extension and stub where setuptools expects the extension."""
+
+    def run(self):
+        super().run()
+        (extension,) = self.extensions
+        replace(Path(self.get_ext_fullpath(extension.name)).with_name(STUB.name), STUB.read_bytes())
 
     def build_extensions(self):
         (extension,) = self.extensions

@@ -2,7 +2,7 @@
 
     python csrc/extension.py              builds in place for tests: after a change of C code
     python csrc/extension.py -v           prints which headers it found, and the commands
-    python csrc/extension.py --into DIR   puts the extension into DIR instead
+    python csrc/extension.py --into DIR   puts the extension and its stub into DIR instead
     python csrc/extension.py --commands   prints the commands of all objects and of the extension, as JSON
 
 It is for a clone that was installed by `pip install -e`, and compiles what changed. The variables of setup.py
@@ -30,6 +30,7 @@ from ninja_build import ROOT, Build, BuildError, digest, keep_headers, replace, 
 
 CSRC, PLACE = ROOT / "csrc", ROOT / "build"
 GENERATED = PLACE / "generated"
+STUB = GENERATED / "_core.pyi"
 # Folders of the system's headers.
 SYSTEM = [Path("/usr/include"), Path("/usr/local/include")]
 
@@ -269,15 +270,16 @@ def accepts(compiler, linker, options, link_options=()):
 
 
 def generate(jobs=None, verbose=None):
-    """Brings up to date what scripts write: the kernels, the table of operations, the docstrings."""
+    """Brings up to date what scripts write: kernels, the table of operations, the stub and its docstrings."""
     build, kernels, tools = Build(GENERATED), CSRC / "kernels", CSRC / "kernels" / "tools"
-    operations, stub = kernels / "operations.py", ROOT / "usmpy" / "_core.pyi"
+    operations, py = kernels / "operations.py", CSRC / "py"
     read = [path for kind in ("*.cl", "*.h", "*.ptx", "*.spv") for path in sorted(kernels.rglob(kind))]
     read += [operations, tools / "make_ptx.py", tools / "make_spirv.py"]
     written = [
         build.write(GENERATED / "kernels.c", tools / "embed.py", read),
         build.write(GENERATED / "operations.h", operations),
-        build.write(GENERATED / "docstrings.h", CSRC / "py" / "docstrings.py", [stub]),
+        build.write(STUB, py / "stub.py", [operations, *sorted((py / "stubs").glob("*.pyi"))]),
+        build.write(GENERATED / "docstrings.h", py / "docstrings.py", [STUB]),
     ]
     build.run(written, jobs, verbose)
 
@@ -397,7 +399,7 @@ def main():
     )
     parser.add_argument("-j", "--jobs", type=int, help="files at a time (default: one a processor)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print headers and commands")
-    parser.add_argument("--into", type=Path, default=ROOT / "usmpy", help="folder of the extension")
+    parser.add_argument("--into", type=Path, default=ROOT / "usmpy", help="folder of extension and stub")
     parser.add_argument("--commands", action="store_true", help="print the commands instead")
     arguments = parser.parse_args()
     for name in ("USMPY_TESTING", "USMPY_WERROR"):
@@ -410,7 +412,8 @@ def main():
         made = extension.build(arguments.jobs, arguments.verbose or None)
     except BuildError as error:
         sys.exit(f"usmpy: {error}")
-    replace(arguments.into / made.name, made.read_bytes())
+    for path in (made, STUB):
+        replace(arguments.into / path.name, path.read_bytes())
 
 
 if __name__ == "__main__":

@@ -322,7 +322,7 @@ def accuracy(row: Operation) -> str:
 
 
 def stub(row: Operation) -> str:
-    """Its declaration and docstring, for usmpy/_core.pyi."""
+    """Its declaration and docstring, for csrc/py/stub.py."""
     newline = "\n"
     names = ["x"] if row.inputs == 1 else ["x1", "x2"]
     allowed = "USMArray" if row.inputs == 1 else "USMArray | complex"
@@ -386,7 +386,7 @@ def stub(row: Operation) -> str:
 
 
 def operators() -> str:
-    """The declarations of Python's operators, for the class USMArray of usmpy/_core.pyi."""
+    """The declarations of Python's operators, for the class USMArray in csrc/py/stub.py."""
     lines = []
     for row in OPERATIONS:
         if row.operator is None:

@@ -1,8 +1,8 @@
-"""The docstrings and signatures of usmpy/_core.pyi as C macros: what the build writes for csrc/py to include.
+"""The docstrings and signatures of the stub as C macros: what the build writes for csrc/py to include.
 
-python csrc/py/docstrings.py FILE     writes docstrings.h to FILE
+python csrc/py/docstrings.py FILE     writes docstrings.h to FILE, from _core.pyi beside it (csrc/py/stub.py)
 
-Docstrings and parameters are written in the stub alone. The docstring of `Queue.wait` becomes
+Docstrings and parameters are written in csrc/py/stubs alone. The docstring of `Queue.wait` becomes
 USMPY_DOC_Queue_wait, and its parameters USMPY_SIGNATURE_Queue_wait, a usmpy_signature (csrc/py/args.h).
 The text of functions, methods and classes begins with the signature that `inspect` reads, made from the
 parameters and defaults in the stub. Of overloads, the one with the docstring has the parameters.
@@ -12,8 +12,6 @@ import ast
 import inspect
 import sys
 from pathlib import Path
-
-STUB = Path(__file__).resolve().parents[2] / "usmpy" / "_core.pyi"
 
 
 def text_signature(function, name, owner):
@@ -96,17 +94,19 @@ def literal(text):
     return '"' + '\\n" \\\n    "'.join(lines) + '"'
 
 
-def c_header():
-    tree = ast.parse(STUB.read_text(encoding="utf-8"))
+def c_header(stub):
+    """The header, of the text of the stub."""
+    tree = ast.parse(stub)
     macros = [f"#define USMPY_DOC_{name} \\\n    {literal(text)}\n" for name, text in docstrings(tree)]
     macros += [f"#define USMPY_SIGNATURE_{name} \\\n    {text}\n" for name, text in signatures(tree)]
-    head = "/* Written by csrc/py/docstrings.py from usmpy/_core.pyi. */\n#ifndef USMPY_DOCSTRINGS_H\n"
+    head = "/* Written by csrc/py/docstrings.py from _core.pyi. */\n#ifndef USMPY_DOCSTRINGS_H\n"
     return f"{head}#define USMPY_DOCSTRINGS_H\n\n{''.join(macros)}\n#endif\n"
 
 
 def write(path):
     """Writes the header, unless it is as it ought to be: sources are compiled again only after a change."""
-    path, text = Path(path), c_header()
+    path = Path(path)
+    text = c_header(path.with_name("_core.pyi").read_text(encoding="utf-8"))
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -34,7 +34,7 @@ WIDTHS = [
     for word in ("char", "short", "int", "long", "float", "double", "half")
 ]
 LIMITS |= dict.fromkeys(WIDTHS, int)
-# What each backend does not tell (usmpy/_core.pyi gives the reasons).
+# What each backend does not tell (csrc/py/stubs/device.pyi gives the reasons).
 UNTOLD = {
     "host": {"max_clock_frequency"},
     "opencl": {"max_clock_frequency", "max_num_sub_groups", "sub_group_independent_forward_progress"},

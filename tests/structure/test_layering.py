@@ -135,7 +135,7 @@ C_AND_POSIX = re.compile(
 
 # Headers that the build writes, and where they may be.
 WRITTEN = {
-    "docstrings.h": {"py"},  # from usmpy/_core.pyi
+    "docstrings.h": {"py"},  # from csrc/py/stubs
     "operations.h": {"core", "cpu", "kernels"},  # from csrc/kernels/operations.py
 }
 

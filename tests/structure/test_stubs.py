@@ -18,6 +18,7 @@ import usmpy
 from usmpy import _core
 
 ROOT = Path(__file__).parents[2]
+STUB = ROOT / "usmpy" / "_core.pyi"
 pytestmark = [
     pytest.mark.not_sanitized("it reads sources and runs other programs"),
     pytest.mark.release("it types the package with three programs"),
@@ -174,10 +175,9 @@ def check(program, tmp_path, *options):
     return done.returncode, done.stdout + done.stderr
 
 
-def test_the_stubs_of_the_operations_are_those_of_the_table():
-    with_stubs = runpy.run_path(str(ROOT / "csrc/kernels/tools/make_stubs.py"))["with_stubs"]
-    text = (ROOT / "usmpy/_core.pyi").read_text(encoding="utf-8")
-    assert text == with_stubs(text), "run csrc/kernels/tools/make_stubs.py"
+def test_the_stub_is_the_one_of_its_sources():
+    stub = runpy.run_path(str(ROOT / "csrc/py/stub.py"))["stub"]
+    assert STUB.read_text(encoding="utf-8") == stub(), "run python csrc/extension.py"
 
 
 def test_mypy_finds_nothing_in_the_package():
@@ -243,9 +243,9 @@ def test_strict_pyright_takes_the_tour_the_stub_and_a_typed_program_and_refuses_
     need_tool("rich")
     (tmp_path / "good.py").write_text(GOOD)
     (tmp_path / "bad.py").write_text(SETUP + "\n".join(BAD))
-    tour, stub = ROOT / "docs" / "examples" / "tour.py", ROOT / "usmpy" / "_core.pyi"
+    tour = ROOT / "docs" / "examples" / "tour.py"
     project = {
-        "include": [str(tour), str(stub), str(tmp_path / "good.py"), str(tmp_path / "bad.py")],
+        "include": [str(tour), str(STUB), str(tmp_path / "good.py"), str(tmp_path / "bad.py")],
         "typeCheckingMode": "strict",
         "extraPaths": [str(ROOT)],
     }
@@ -287,7 +287,7 @@ def test_every_public_callable_has_a_signature(module):
 
 
 def test_every_public_name_of_the_package_is_in_the_stub_of_the_extension_or_written_in_python():
-    stub = (ROOT / "usmpy" / "_core.pyi").read_text()
+    stub = STUB.read_text(encoding="utf-8")
     for name in usmpy.__all__:
         if hasattr(_core, name):
             assert re.search(rf"^(?:class |def )?{name}\b[:(]", stub, re.M), name
@@ -297,7 +297,7 @@ def test_every_public_name_of_the_package_is_in_the_stub_of_the_extension_or_wri
 
 
 def test_the_stub_has_every_name_of_the_extension_but_those_of_the_tests():
-    stub = (ROOT / "usmpy" / "_core.pyi").read_text()
+    stub = STUB.read_text(encoding="utf-8")
     names = {name for name in vars(_core) if not name.startswith("__")}
     missing = {name for name in names if not re.search(rf"^(?:class |def )?{name}\b[:(]", stub, re.M)}
     assert missing == TESTING_ONLY
@@ -323,7 +323,8 @@ def parsers():
     (file or the macro of docstrings.h, function, number of positional, of positional-only parameters, the
     required ones, names).
     """
-    generated = runpy.run_path(str(ROOT / "csrc" / "py" / "docstrings.py"))["c_header"]()
+    generated = runpy.run_path(str(ROOT / "csrc" / "py" / "docstrings.py"))["c_header"]
+    generated = generated(STUB.read_text(encoding="utf-8"))
     texts = {path.name: path.read_text() for path in sorted((ROOT / "csrc" / "py").rglob("*.c"))}
     matches = [
         (match["macro"], match)
