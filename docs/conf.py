@@ -12,6 +12,7 @@ import itertools
 import os
 import pathlib
 import re
+import runpy
 import sys
 from typing import Any
 
@@ -158,19 +159,26 @@ def resolve_type(app: Any, env: Any, node: Any, content: Any) -> Any:
     return env.get_domain("py").resolve_xref(env, node["refdoc"], app.builder, "obj", path, node, content)
 
 
-def list_the_others(_app: Any, docname: str, source: list[str]) -> None:
-    """Public functions that no page of the reference names stand at the end of the page of functions."""
+def entries(names: list[str]) -> str:
+    lines = "".join(f".. autofunction:: usmpy.{name}\n" for name in names)
+    return f"```{{eval-rst}}\n{lines}```\n"
+
+
+def list_functions(_app: Any, docname: str, source: list[str]) -> None:
+    """The page of functions has those of the table of operations, and at its end all that no page names."""
     if docname != "reference/functions":
         return
+    rows = [row.name for row in runpy.run_path(str(ROOT / "csrc/kernels/operations.py"))["OPERATIONS"]]
+    before, after = re.split(r"<!-- elementwise functions:.*?-->\n", source[0])
+    source[0] = before + entries(rows) + after
     pages = pathlib.Path(__file__).parent.glob("reference/*.md")
     named = set(re.findall(r":: usmpy\.(\w+)", "".join(page.read_text(encoding="utf-8") for page in pages)))
-    others = [name for name in usmpy.__all__ if inspect.isroutine(getattr(usmpy, name)) and name not in named]
-    if others:
-        functions = "\n".join(f".. autofunction:: usmpy.{name}" for name in others)
-        source[0] += f"\n## Others\n\n```{{eval-rst}}\n{functions}\n```\n"
+    functions = (name for name in usmpy.__all__ if inspect.isroutine(getattr(usmpy, name)))
+    if others := [name for name in functions if name not in {*named, *rows}]:
+        source[0] += f"\n## Others\n\n{entries(others)}"
 
 
 def setup(app: Any) -> None:
-    app.connect("source-read", list_the_others)
+    app.connect("source-read", list_functions)
     app.connect("autodoc-process-docstring", numpydoc_to_rst)
     app.connect("missing-reference", resolve_type)

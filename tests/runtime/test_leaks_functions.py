@@ -8,8 +8,10 @@ devices, queues and events, exchange/test_import_leaks.py those of imports.
 import contextlib
 import gc
 import operator
+import runpy
 import sys
 import warnings
+from pathlib import Path
 from types import FunctionType
 
 import numpy as np
@@ -71,18 +73,20 @@ def by_name(table):
     return {name: lists for names, lists in table.items() for name in names.split()}
 
 
+def of_row(row):
+    """Lists of arguments for an operation of the table."""
+    if row.inputs == 2:
+        return [(X, X), (X, 2), (2.5, X)] if row.real else [(I, I), (I, 1)]
+    x = C if row.complex and row.real == "x" else X if row.real else I
+    return [(x,), (x, {"order": "F"}), *([(x, {"out": B if row.result == "bool" else x})] if x is X else [])]
+
+
+TABLE = runpy.run_path(str(Path(__file__).parents[2] / "csrc/kernels/operations.py"))
 # Names of functions: lists of arguments, with keywords as a dict at the end.
-CALLS = by_name(
+CALLS = {row.name: of_row(row) for row in TABLE["OPERATIONS"]} | by_name(
     {
-        "abs acos acosh asin asinh atan atanh ceil cos cosh exp expm1 floor log log1p log2 "
-        "log10 negative positive reciprocal round sign sin sinh sqrt square tan tanh "
-        "trunc": [(X,), (X, {"out": X}), (X, {"order": "F"})],
-        "isfinite isinf isnan signbit": [(X,), (X, {"out": B}), (X, {"order": "F"})],
-        "conj imag real": [(C,)],
-        "add atan2 copysign divide equal floor_divide greater greater_equal hypot less less_equal logaddexp "
-        "maximum minimum multiply nextafter not_equal pow remainder subtract": [(X, X), (X, 2), (2.5, X)],
-        "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift": [(I, I), (I, 1)],
-        "bitwise_invert": [(I,)],
+        "isfinite isinf isnan": [(X,), (X, {"out": B}), (X, {"order": "F"})],
+        "equal greater greater_equal less less_equal not_equal": [(X, X), (X, 2), (2.5, X)],
         "logical_and logical_or logical_xor": [(B, B)],
         "logical_not": [(B,)],
         "all any count_nonzero max mean min prod std sum var": [

@@ -9,12 +9,19 @@ if TYPE_CHECKING:
 
     from .._core import Queue, _Placement
 
-# A function of each kernel. Those of one argument, and of two, take every type that the function has.
-_ONE = """
-    negative abs isfinite isnan acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 sin
-    sinh tan tanh all sum max argmax sort unique_inverse nonzero triu zeros_like
-"""
-_TWO = "add subtract multiply divide bitwise_and equal atan2 logaddexp nextafter pow matmul"
+# A function of each kernel that is not elementwise. These take every type that the function has.
+_ONE = "all sum max argmax sort unique_inverse nonzero triu zeros_like"
+_TWO = "matmul"
+
+
+def _elementwise(arguments: str) -> list[str]:
+    """Names of all elementwise functions of these arguments: their signatures are alike."""
+    import usmpy
+
+    text = f"({arguments}, /, *, out=None, order='K')"
+    return [
+        name for name in usmpy.__all__ if getattr(getattr(usmpy, name), "__text_signature__", None) == text
+    ]
 
 
 def _calls(queue: Queue, dtype: Any, types: list[Any]) -> Iterator[Callable[[], object]]:
@@ -25,17 +32,18 @@ def _calls(queue: Queue, dtype: Any, types: list[Any]) -> Iterator[Callable[[], 
 
     rows = us.ones((3, 2), dtype=dtype, queue=queue)
     x, square = rows[:, 0], us.ones((2, 2), dtype=dtype, queue=queue)
+    one, two = [*_ONE.split(), *_elementwise("x")], [*_TWO.split(), *_elementwise("x1, x2")]
     mask, places = us.ones(3, dtype="bool", queue=queue), us.zeros(2, dtype="int64", queue=queue)
-    yield from (lambda name=name: getattr(us, name)(rows) for name in _ONE.split())
-    yield from (lambda name=name: getattr(us, name)(square, square) for name in _TWO.split())
+    yield from (lambda name=name: getattr(us, name)(rows) for name in one)
+    yield from (lambda name=name: getattr(us, name)(square, square) for name in two)
     yield from (lambda target=target: rows.astype(target) for target in types if target != dtype)
     # On CUDA each kernel is built alone: also those of other layouts, and of larger arrays.
     apart, long = (
         us.ones((4, 4), dtype=dtype, queue=queue)[::2, ::2],
         us.ones((3, 4096), dtype=dtype, queue=queue),
     )
-    yield from (lambda name=name: getattr(us, name)(apart, apart.T) for name in _TWO.split())
-    yield from (lambda name=name: getattr(us, name)(apart) for name in _ONE.split())
+    yield from (lambda name=name: getattr(us, name)(apart, apart.T) for name in two)
+    yield from (lambda name=name: getattr(us, name)(apart) for name in one)
     for name in ("sum", "max", "argmax", "sort", "cumulative_sum"):
         for array in (long, long.T):
             for axis in (0, 1):

@@ -69,12 +69,7 @@ linalg.vecdot           vecdot           x1 x2 | axis
 linalg.matrix_transpose matrix_transpose x |
 """
 
-_SAME_UFUNCS = """
-add subtract multiply divide floor_divide remainder maximum minimum hypot logaddexp copysign nextafter
-bitwise_and bitwise_or bitwise_xor negative positive sign signbit square reciprocal floor ceil trunc sqrt
-exp expm1 log log1p log2 log10 sin cos tan sinh cosh tanh equal not_equal less less_equal greater
-greater_equal logical_and logical_or logical_xor logical_not isnan isinf isfinite matmul vecdot
-"""
+# Ufuncs whose names differ from usmpy's, and did so before NumPy 2.
 _RENAMED_UFUNCS = {
     "power": "pow",
     "absolute": "abs",
@@ -87,8 +82,8 @@ _RENAMED_UFUNCS = {
 }
 _UFUNCS = {
     getattr(np, name): getattr(usmpy, ours)
-    for name, ours in [*zip(*[_SAME_UFUNCS.split()] * 2, strict=True), *_RENAMED_UFUNCS.items()]
-    if hasattr(np, name)  # vecdot came with NumPy 2.0
+    for name, ours in [*((name, name) for name in usmpy.__all__), *_RENAMED_UFUNCS.items()]
+    if isinstance(getattr(np, name, None), np.ufunc)
 }
 _ACCUMULATIONS: dict[Any, Callable[..., Any]] = {
     np.add: usmpy.cumulative_sum,
