@@ -66,48 +66,21 @@ typedef enum usm_fp_config {
 
 #define USM_UNKNOWN UINT64_MAX /* the driver does not tell */
 
-/*
- * What some drivers tell and others do not, each USM_UNKNOWN until the backend sets it. Sizes in bytes,
- * images in pixels, the clock in MHz, the resolution of the timer in nanoseconds. Vector widths in elements;
- * 0: the device does not compute with the type.
- */
+/* What some drivers tell and others do not. */
 typedef struct usm_device_limits {
-    uint64_t max_work_item_dims, max_num_sub_groups, sub_group_independent_forward_progress;
-    uint64_t preferred_vector_width_char, preferred_vector_width_short, preferred_vector_width_int;
-    uint64_t preferred_vector_width_long, preferred_vector_width_float, preferred_vector_width_double;
-    uint64_t preferred_vector_width_half;
-    uint64_t native_vector_width_char, native_vector_width_short, native_vector_width_int;
-    uint64_t native_vector_width_long, native_vector_width_float, native_vector_width_double;
-    uint64_t native_vector_width_half;
-    uint64_t global_mem_cache_type, global_mem_cache_size, global_mem_cache_line_size;
-    uint64_t image_2d_max_width, image_2d_max_height;
-    uint64_t image_3d_max_width, image_3d_max_height, image_3d_max_depth;
-    uint64_t image_max_buffer_size, max_read_image_args, max_write_image_args;
-    uint64_t max_clock_frequency, profiling_timer_resolution, address_bits, partition_max_sub_devices;
+#define USM_LIMIT(kind, name) uint64_t name;
+#include "device_facts.inc"
 } usm_device_limits;
 
 /* Values of global_mem_cache_type. */
 enum { USM_CACHE_NONE, USM_CACHE_READ_ONLY, USM_CACHE_READ_WRITE };
 
-/* Plain facts, filled once by the backend; sizes in bytes. */
+/* Plain facts, filled once by the backend. */
 typedef struct usm_device_info {
-    char name[128];
-    char vendor[64];
-    char driver_version[64];
+#define USM_FACT(kind, name, declaration) declaration;
+#include "device_facts.inc"
+    usm_device_limits limits;
     char platform[64], platform_vendor[64], platform_version[128];
-    uint32_t aspects;         /* bits; usm_device_aspects adds what follows from the other members */
-    usm_device_limits limits; /* each USM_UNKNOWN until the backend sets it */
-    uint64_t max_work_item_sizes[3];
-    uint8_t uuid[16];
-    uint32_t max_compute_units;
-    uint64_t max_work_group_size;
-    uint32_t sub_group_sizes[USM_MAX_SUB_GROUP_SIZES]; /* ends at the first 0 */
-    uint64_t global_mem_size;
-    uint64_t local_mem_size;
-    uint64_t max_alloc_size;
-    bool has_fp16, has_fp64;
-    uint32_t single_fp_config; /* bits of usm_fp_config */
-    bool has_usm_device, has_usm_shared, has_usm_host, has_usm_system;
     bool host_reads_device; /* memory of kind "device" may be read and written by the host too */
     bool is_host; /* a driver's view of the host's processors: the host's loops do copies and what is built in
                    */

@@ -166,10 +166,12 @@ static PyGetSetDef device_getset[] = {
     USMPY_GETTER_ROW(Device, native_handle),
     {"parent", device_get_parent, NULL, USMPY_DOC_Device_parent, NULL},
     {"platform", device_get_platform, NULL, USMPY_DOC_Device_platform, NULL},
-#define USMPY_FACT(name, get, member) \
+#define GETTER(name) \
     {#name, usmpy_device_get_fact, NULL, USMPY_DOC_Device_##name, (void *)(intptr_t)USMPY_FACT_##name},
-#include "device_facts.inc"
-#undef USMPY_FACT
+#define USM_FACT(kind, name, declaration) GETTER(name)
+#define USM_LIMIT(kind, name) GETTER(name)
+#define USM_OTHER(kind, name) GETTER(name)
+#include "core/device/device_facts.inc"
     {0},
 };
 

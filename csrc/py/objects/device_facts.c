@@ -31,9 +31,10 @@ static const struct {
     kind kind;
     size_t offset;
 } facts[USMPY_FACTS] = {
-#define USMPY_FACT(name, kind, member) {#name, kind, offsetof(usm_device, member)},
-#include "device_facts.inc"
-#undef USMPY_FACT
+#define USM_FACT(kind, name, declaration) {#name, kind, offsetof(usm_device, info.name)},
+#define USM_LIMIT(kind, name) {#name, kind, offsetof(usm_device, info.limits.name)},
+#define USM_OTHER(kind, name) {#name, kind, 0},
+#include "core/device/device_facts.inc"
 };
 
 PyObject *usmpy_device_string(const char *text)

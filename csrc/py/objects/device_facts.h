@@ -5,9 +5,10 @@
 #include "py/module.h"
 
 typedef enum usmpy_fact {
-#define USMPY_FACT(name, kind, member) USMPY_FACT_##name,
-#include "device_facts.inc"
-#undef USMPY_FACT
+#define USM_FACT(kind, name, declaration) USMPY_FACT_##name,
+#define USM_LIMIT(kind, name) USMPY_FACT_##name,
+#define USM_OTHER(kind, name) USMPY_FACT_##name,
+#include "core/device/device_facts.inc"
     USMPY_FACTS
 } usmpy_fact;
 
