@@ -320,9 +320,9 @@ class Device(_Immutable):
         """
     @property
     def sub_group_independent_forward_progress(self) -> builtins.bool | None:
-        """Whether a sub-group makes progress while another one of the work-group waits; None if not told.
+        """Whether a sub-group makes progress while another one of the work-group waits.
 
-        Level Zero and OpenCL drivers below 2.1 do not tell.
+        None on Level Zero, and on OpenCL below 2.1, whose drivers do not tell.
         """
     @property
     def preferred_vector_width_char(self) -> int | None:
@@ -410,7 +410,10 @@ class Device(_Immutable):
         """
     @property
     def max_clock_frequency(self) -> int | None:
-        """Highest clock frequency in MHz; None if it is unknown, as in many virtual machines."""
+        """Highest clock frequency in MHz.
+
+        None if it is unknown, as on the host and with OpenCL in many virtual machines.
+        """
     @property
     def address_bits(self) -> int | None:
         """Number of bits of an address on the device."""
