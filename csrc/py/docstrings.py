@@ -6,6 +6,7 @@ Docstrings and parameters are written in csrc/py/stubs alone. The docstring of `
 USMPY_DOC_Queue_wait, and its parameters USMPY_SIGNATURE_Queue_wait, a usmpy_signature (csrc/py/args.h).
 The text of functions, methods and classes begins with the signature that `inspect` reads, made from the
 parameters and defaults in the stub. Of overloads, the one with the docstring has the parameters.
+USMPY_PUBLIC_NAMES are the names of the stub's __all__, between commas.
 """
 
 import ast
@@ -99,6 +100,9 @@ def c_header(stub):
     tree = ast.parse(stub)
     macros = [f"#define USMPY_DOC_{name} \\\n    {literal(text)}\n" for name, text in docstrings(tree)]
     macros += [f"#define USMPY_SIGNATURE_{name} \\\n    {text}\n" for name, text in signatures(tree)]
+    (names,) = (node.value for node in tree.body if isinstance(node, ast.Assign))  # __all__
+    listed = ", ".join(f'"{name}"' for name in ast.literal_eval(names))
+    macros.append(f"#define USMPY_PUBLIC_NAMES {listed}\n")
     head = "/* Written by csrc/py/docstrings.py from _core.pyi. */\n#ifndef USMPY_DOCSTRINGS_H\n"
     return f"{head}#define USMPY_DOCSTRINGS_H\n\n{''.join(macros)}\n#endif\n"
 

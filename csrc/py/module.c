@@ -173,6 +173,19 @@ static int add_functions(PyObject *module)
     return 0;
 }
 
+/* __all__: the public names of the stub. */
+static int add_names(PyObject *module)
+{
+    static const char *const names[] = {USMPY_PUBLIC_NAMES};
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < sizeof names / sizeof names[0]; i++) {
+        usmpy_append(&list, PyUnicode_InternFromString(names[i]));
+    }
+    int result = list == NULL ? -1 : PyModule_AddObjectRef(module, "__all__", list);
+    Py_XDECREF(list);
+    return result;
+}
+
 /*
  * Packages from PyPI install drivers into <prefix>/lib: of the environment, and of each folder that packages
  * are imported from, such as the user's own (<prefix>/lib/python3.x/site-packages).
@@ -229,7 +242,7 @@ static int exec(PyObject *module)
     }
     if (intern_names(state) < 0 || import_classes(state) < 0 || add_types(module, state) < 0 ||
         usmpy_dtype_add_objects(module, state) < 0 || usmpy_array_add_exchange_api(state) < 0 ||
-        usmpy_inspection_add_types(module, state) < 0 || add_functions(module) < 0 ||
+        usmpy_inspection_add_types(module, state) < 0 || add_functions(module) < 0 || add_names(module) < 0 ||
         usmpy_add_c_api(module) < 0 || usmpy_deferred_start(module) < 0) {
         return -1;
     }

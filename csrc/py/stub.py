@@ -14,6 +14,8 @@ from pathlib import Path
 
 CSRC = Path(__file__).resolve().parents[1]
 OPERATORS = "    # The build puts the operators of csrc/kernels/operations.py here.\n"
+# Classes of results, which the package has no names for.
+NOT_EXPORTED = {"BoundKernel", "Flags", "FloatLimits", "IntegerLimits"}
 HEAD = '"""Types of the extension. Written by csrc/py/stub.py; csrc/py/stubs has the sources."""\n'
 
 
@@ -39,6 +41,17 @@ def import_lines(imports):
         yield f"from {module} import {names}"
 
 
+def public_names(text):
+    """What a module exports, in order."""
+    names = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.AnnAssign):
+            names.add(node.target.id)
+    return sorted(name for name in names - NOT_EXPORTED if not name.startswith("_"))
+
+
 def stub():
     table = runpy.run_path(str(CSRC / "kernels" / "operations.py"))
     imports, texts = set(), []
@@ -50,7 +63,8 @@ def stub():
     text = "\n\n".join(texts)
     if text.count(OPERATORS) != 1:
         raise SystemExit(f"usmpy: one file of csrc/py/stubs must have the line {OPERATORS.strip()!r}")
-    head = "\n".join([HEAD, *import_lines(imports)])
+    names = "".join(f'    "{name}",\n' for name in public_names(text))
+    head = "\n".join([HEAD, *import_lines(imports), f"\n__all__ = [\n{names}]"])
     return f"{head}\n\n{text.replace(OPERATORS, table['operators']())}"
 
 

@@ -24,7 +24,7 @@ def called(text):
         if not (path.is_dir() or path.with_suffix(".py").is_file()) or (module == "usmpy" and not quote):
             continue  # the name of a type or a capsule, or a text
         members = vars(importlib.import_module(module))
-        names = {name} if quote or name in members else set(re.findall(r'"(\w+)"', text)) & set(members)
+        names = {name} if quote or name in members else set(re.findall(r'"(?!__)(\w+)"', text)) & set(members)
         found |= {f"{module}.{name}".removeprefix("usmpy.") for name in names or {"?"}}
     return found
 
