@@ -1,9 +1,8 @@
 """Messages show the beginning of an object's representation: they have at most 400 characters."""
 
 import numpy as np
-from test_int_parameters import CALLS as INTS
-from test_int_parameters import KEYS
-from test_number_parameters import QUEUE, VALUES, F, N
+from test_number_parameters import CALLS as INTS
+from test_number_parameters import KEYS, QUEUE, VALUES, F, N
 from together import together
 
 import usmpy

@@ -1,6 +1,9 @@
 """USMArray: constructor, attributes, flags, strides, views of it, protocols of the object."""
 
 import gc
+import os
+import signal
+import threading
 import weakref
 
 import numpy as np
@@ -350,3 +353,33 @@ def test_copy_is_row_major_and_new(queue):
 def test_arrays_cannot_be_subclassed():
     with pytest.raises(TypeError):
         type("Mine", (usmpy.USMArray,), {})
+
+
+PATIENCE = 60
+
+
+class Callable:
+    """A task without a name, as functools.partial is."""
+
+    def __init__(self, exception=None):
+        self.exception = exception
+
+    def __call__(self, *args):
+        if self.exception is not None:
+            raise self.exception
+
+
+@pytest.mark.only_on("host-accessible")
+def test_a_handler_in_python_ends_the_wait_for_a_buffer(queue):
+    x, gate = usmpy.zeros(4, queue=queue), threading.Event()
+    queue.host_task(lambda x: gate.wait(PATIENCE), x)
+    before = signal.signal(signal.SIGUSR1, lambda *_: Callable(ZeroDivisionError())())
+    once_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    try:
+        with pytest.raises(ZeroDivisionError):
+            memoryview(x)
+    finally:
+        gate.set()
+        queue.wait(PATIENCE)
+        signal.signal(signal.SIGUSR1, before)
+    assert memoryview(x).tolist() == [0] * 4

@@ -346,3 +346,24 @@ def test_powers(dtype, queue):
         put(np.zeros(3, dtype), queue), put(np.array([-1, 1j, complex(NAN, 0)], dtype), queue)
     )
     assert np.isnan(with_zero.asnumpy()).all()
+
+
+@pytest.mark.only_on("host")
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_the_sign_of_complex_numbers_whose_size_overflows(queue, dtype):
+    largest = float(np.finfo(dtype).max)
+    x = usmpy.asarray([complex(largest, largest), complex(-largest, largest)], dtype=dtype, queue=queue)
+    half = np.sqrt(np.asarray(0.5, np.finfo(dtype).dtype))
+    expected = np.array([complex(half, half), complex(-half, half)], dtype)
+    np.testing.assert_allclose(usmpy.sign(x).asnumpy(), expected, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.only_on("host")
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_tanh_of_complex_numbers_far_from_the_imaginary_axis(queue, dtype):
+    numbers = np.array([30 + 1j, -30 + 1j, 30 - 2j, 12 + 0.5j], dtype)
+    result = usmpy.tanh(usmpy.asarray(numbers, queue=queue)).asnumpy()
+    with np.errstate(all="ignore"):
+        expected = np.tanh(numbers.astype("complex128")).astype(dtype)
+    np.testing.assert_allclose(result.real, expected.real, rtol=4 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(result.imag, expected.imag, rtol=16 * np.finfo(dtype).eps)

@@ -119,3 +119,11 @@ def test_an_error_of_the_iterable_is_the_callers(device):
 
     with pytest.raises(LookupError, match="mine"):
         usmpy.Context(broken())
+
+
+def test_devices_of_two_backends_make_no_context():
+    others = [device for device in usmpy.get_devices() if device.backend != "host"]
+    if not others:
+        pytest.skip("the host is the only backend")
+    with pytest.raises(ValueError, match="must be of one backend"):
+        usmpy.Context([usmpy.Device("host"), others[0]])

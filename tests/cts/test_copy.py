@@ -321,3 +321,13 @@ def test_overlapping_copies_by_way_of_another_library(queue, source_type, usm_ty
     usmpy.copyto(x[to], value, casting="unsafe")
     n[to] = own[source].copy()
     assert x.asnumpy().tolist() == n.tolist()
+
+
+def test_depends_of_a_copy_between_arrays_of_another_device(device):
+    """The queue reaches neither array, so that the copy has several steps."""
+    others = [d for d in usmpy.get_devices() if d.backend != device.backend]
+    x = usmpy.zeros(4, device=device)
+    for other in others:
+        queue = usmpy.Queue(other)
+        with pytest.raises(TypeError, match="depends"):
+            queue.memcpy(x, x, depends=[1])

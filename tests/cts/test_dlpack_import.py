@@ -11,7 +11,7 @@ import weakref
 import producers
 import pytest
 from ids import steady
-from producers import CPU, IS_COPIED, READ_ONLY
+from producers import CPU, IS_COPIED, READ_ONLY, Producer, Tensor
 from together import together
 
 import usmpy
@@ -411,3 +411,48 @@ def test_as_many_elements_as_there_are_addresses():
     producer, _ = producers.producer((2**62, 2), strides=(0, 0), **one_byte)
     with pytest.raises(BufferError, match="beyond any address"):
         usmpy.from_dlpack(producer)
+
+
+class Oldest:
+    """Knows neither the stream nor the version of a consumer."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self):
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_a_producer_without_any_keyword(queue):
+    x = usmpy.arange(4, dtype="int32", queue=queue)
+    x.wait()
+    for _ in range(2):
+        assert usmpy.from_dlpack(Oldest(x)).tolist() == [0, 1, 2, 3]
+
+
+def test_empty_tensors(queue):
+    x = usmpy.zeros((0, 3), dtype="int32", queue=queue)
+    y = usmpy.from_dlpack(Producer(lambda: x.__dlpack__(max_version=(1, 3)), device=x.__dlpack_device__()))
+    assert (y.shape, y.tolist()) == ((0, 3), [])
+
+
+def test_strides_modulo_the_address_space(queue):
+    """CuPy's, of reversed arrays: they are taken where the driver knows the bounds of the memory."""
+    x = usmpy.arange(3, dtype="float32", queue=queue)
+    x.wait()
+    device = x.__dlpack_device__()
+
+    def capsule():
+        return Tensor((3,), strides=(2**62 - 1,), data=x.data_ptr + 8, device=device).capsule()
+
+    try:
+        y = usmpy.from_dlpack(Producer(capsule, device=device))
+    except BufferError as error:
+        y, text = None, str(error)
+    if y is None:
+        assert text.endswith("reach beyond any address")
+    else:
+        assert y.tolist() == [2, 1, 0]

@@ -248,3 +248,19 @@ def test_sizes_of_arrays(queue, name):
         assert x.dtype is dtype
         assert x.itemsize == dtype.itemsize
         assert x.nbytes == (n * dtype.bits + 7) // 8
+
+
+def test_packed_types_have_no_numbers(queue):
+    x = usmpy.empty(2, dtype="float4_e2m1fn", queue=queue)
+    one = usmpy.empty(1, dtype="float4_e2m1fn", queue=queue)
+    calls = [
+        lambda: x.item(0),
+        lambda: one.item(),
+        lambda: one.__index__(),
+        lambda: x.real,
+        lambda: x.imag,
+        lambda: usmpy.eye(2, dtype="float4_e2m1fn", queue=queue),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="float4_e2m1fn"):
+            call()

@@ -222,3 +222,69 @@ def test_errors_of_drivers_have_their_facts(error):
     made = error("text", backend="opencl", code=-5, name="CL_OUT_OF_RESOURCES")
     assert (str(made), made.backend, made.code, made.name) == ("text", "opencl", -5, "CL_OUT_OF_RESOURCES")
     assert (error().backend, error().code, error().name) == (None, 0, None)
+
+
+@pytest.mark.parametrize(
+    "make", [usmpy.Device, usmpy.Queue, usmpy.Context, usmpy.USMArray, usmpy.Program, usmpy.LocalMemory]
+)
+def test_types_refuse_unknown_keywords(make):
+    with pytest.raises(TypeError, match="nonsense"):
+        make(nonsense=1)
+    with pytest.raises(TypeError):
+        make(*range(40))
+
+
+class NoIndex:
+    def __index__(self):
+        raise ZeroDivisionError
+
+
+def test_extents_that_raise():
+    for call in (lambda: usmpy.Range(NoIndex()), lambda: usmpy.LocalMemory(NoIndex())):
+        with pytest.raises(ZeroDivisionError):
+            call()
+
+
+class Raises:
+    """An argument whose own exception goes through."""
+
+    @property
+    def ndim(self):
+        raise ZeroDivisionError
+
+    def __len__(self):
+        raise ZeroDivisionError
+
+    def __getitem__(self, i):
+        return 0
+
+
+def test_exceptions_of_arguments(queue):
+    x = usmpy.zeros(2, queue=queue)
+    with pytest.raises(ZeroDivisionError):
+        usmpy.arange(Raises(), queue=queue)
+    with pytest.raises(ZeroDivisionError):
+        usmpy.expand_dims(x, axis=Raises())
+    with pytest.raises(TypeError, match="queues is a bytearray"):
+        usmpy.get_execution_queue(bytearray(b"a"))
+
+
+class RaisesAsIndex:
+    def __index__(self):
+        raise ZeroDivisionError
+
+
+def test_arguments_of_waits_and_copies(queue):
+    x = usmpy.zeros(4, queue=queue)
+    with pytest.raises(TypeError, match="missing"):
+        usmpy.Event.wait_all()
+    with pytest.raises(ValueError, match="timeout"):
+        usmpy.Event.wait_all([], timeout=-1)
+    with pytest.raises(ZeroDivisionError):
+        queue.memcpy(x, x, RaisesAsIndex())
+    with pytest.raises(TypeError, match="missing"):
+        queue.device.same_device()
+    with pytest.raises(TypeError, match="at most 1 positional"):
+        usmpy.Device.create_device(queue.device, queue.device)
+    with pytest.raises(ValueError, match="surrogates"):
+        usmpy.zeros(4, dtype="\udc80", queue=queue)

@@ -463,3 +463,25 @@ def test_callbacks_from_many_threads(queue):
     for thread in threads:
         thread.join(PATIENCE)
     assert everything.wait(PATIENCE)
+
+
+class Odd(Exception):
+    """Cannot be made from its own args."""
+
+    def __new__(cls, first, second):
+        return super().__new__(cls, first)
+
+    def __init__(self, first, second):
+        super().__init__(first)
+
+
+def throw(exception):
+    raise exception
+
+
+def test_an_exception_that_cannot_be_copied(queue):
+    event = queue.host_task(throw, Odd(1, 2))
+    with pytest.raises(Odd, match="1") as caught:
+        event.wait(PATIENCE)
+    caught.value.__traceback__ = None  # the exception is the task's own, which must not keep this frame
+    del caught

@@ -10,7 +10,7 @@ import producers
 import pytest
 from asleep import once_asleep
 from ids import steady
-from producers import CPU, READ_ONLY, DLManagedTensorVersioned, DLTensor, lasting_counts
+from producers import CPU, READ_ONLY, DLManagedTensorVersioned, DLTensor, Tensor, lasting_counts, make_table
 
 import usmpy
 
@@ -308,3 +308,20 @@ def test_the_cpu_has_no_stream():
 def test_the_stream_of_a_device_that_is_not_here_is_buffer_error(device):
     with pytest.raises(BufferError, match="DLPack device"):
         work_stream(*device, ctypes.byref(ctypes.c_void_p()))
+
+
+class WithTable:
+    __dlpack_c_exchange_api__ = make_table(producers.ask_for_tensor)
+
+    def __init__(self, array):
+        self.array = array
+
+    def make_tensor(self):
+        x = self.array
+        return Tensor(x.shape, x.dtype.name, data=x.data_ptr, device=x.__dlpack_device__())
+
+
+def test_a_table_on_every_device(queue):
+    x = usmpy.arange(6, dtype="int32", queue=queue).reshape(2, 3)
+    x.wait()
+    assert usmpy.from_dlpack(WithTable(x)).tolist() == [[0, 1, 2], [3, 4, 5]]

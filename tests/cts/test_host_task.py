@@ -454,3 +454,25 @@ def test_an_error_of_the_iterator_of_dependencies_is_the_callers(queue):
     ):
         with pytest.raises(LookupError, match="mine"):
             submit()
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("where", ["host", "opencl", "cuda"])
+def test_a_task_of_the_host_is_running_while_it_runs(where, late):
+    devices = usmpy.get_devices(where)
+    if not devices:
+        pytest.skip("no such device")
+    queue, other = usmpy.Queue(devices[0]), usmpy.Queue("host")
+    gate, started, end = threading.Event(), threading.Event(), threading.Event()
+    held = other.host_task(gate.wait, PATIENCE)
+
+    def task():
+        started.set()
+        return end.wait(PATIENCE)
+
+    event = queue.host_task(task, depends=[held] if late else [])
+    gate.set()
+    assert started.wait(PATIENCE)
+    assert event.status == "running"
+    end.set()
+    assert event.result(PATIENCE)

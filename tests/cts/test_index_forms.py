@@ -116,3 +116,36 @@ def test_a_bool_is_no_index_of_an_axis(queue, key):
     n[key] = 7
     x[key] = 7
     assert x.tolist() == n.tolist()
+
+
+class IndexOf:
+    """An index that is no int."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+class Word(str):
+    """A str that is an index too."""
+
+    def __index__(self):
+        return 1
+
+
+@pytest.mark.parametrize("key", [Word("a"), IndexOf("a")], ids=["a str", "no int"])
+def test_a_key_that_is_no_index_after_all(queue, key):
+    x = usmpy.arange(4, queue=queue)
+    with pytest.raises(IndexError, match="is not an index"):
+        x[key, ...]
+
+
+def test_an_index_beyond_any_array(queue):
+    x = usmpy.arange(4, queue=queue)
+    for key in (2**70, -(2**70)):
+        with pytest.raises(IndexError):
+            x[key]
+        with pytest.raises(IndexError):
+            x[key, ...]

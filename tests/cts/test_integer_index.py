@@ -172,3 +172,26 @@ def test_axes_of_length_1_need_no_room(queue):
     x[(k[:2], ALL) * 9] = 7
     n[(i[:2], ALL) * 9] = 7
     np.testing.assert_array_equal(x.asnumpy(), n)
+
+
+PATIENCE = 60
+
+
+class Callable:
+    """A task without a name, as functools.partial is."""
+
+    def __init__(self, exception=None):
+        self.exception = exception
+
+    def __call__(self, *args):
+        if self.exception is not None:
+            raise self.exception
+
+
+def test_indices_that_a_failed_task_should_have_written(queue):
+    x, index = usmpy.arange(100, queue=queue), usmpy.zeros(100, dtype="int64", queue=queue)
+    event = queue.host_task(Callable(ZeroDivisionError()), index)
+    with pytest.raises((ZeroDivisionError, usmpy.UsmError)):
+        x[index].wait()
+    with pytest.raises(ZeroDivisionError):
+        event.wait(PATIENCE)

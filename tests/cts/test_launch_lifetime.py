@@ -168,3 +168,19 @@ def test_no_growth_of_bound_kernels(queue, program):
             program.add_one[usmpy.Range(4), [1]](x)
     gc.collect()
     assert len(gc.get_objects()) < before + 200
+
+
+def test_the_collector_sees_the_kernel_of_a_launch(queue, program):
+    event = queue.barrier()
+    launcher = program.add_one[4, [event]]
+    assert any(item is program.add_one for item in gc.get_referents(launcher))
+    assert any(item == [event] for item in gc.get_referents(launcher))
+
+
+def test_a_program_takes_weak_references(queue):
+    program = usmpy.Program("kernel void one(global int *x) { x[0] = 1; }", device=queue)
+    gone = weakref.ref(program)
+    assert gone() is program
+    del program
+    gc.collect()
+    assert gone() is None

@@ -308,3 +308,39 @@ def test_matrix_transpose_of_any_dimensions(queue, ndim):
             usmpy.matrix_transpose(x)
     else:
         assert usmpy.matrix_transpose(x).tolist() == x.mT.tolist() == np.swapaxes(n, -1, -2).tolist()
+
+
+DEEPEST = 64  # dimensions
+
+
+def deep(queue, ndim):
+    return usmpy.arange(2, dtype="int32", queue=queue).reshape((2,) + (1,) * (ndim - 1))
+
+
+def test_results_with_too_many_dimensions(queue):
+    x, rows = deep(queue, DEEPEST), usmpy.asarray([[0, 1]], queue=queue)
+    calls = [
+        lambda: x[rows],
+        lambda: usmpy.take(x, rows, axis=0),
+        lambda: usmpy.stack([x, x]),
+        lambda: usmpy.expand_dims(x, axis=0),
+        lambda: usmpy.meshgrid(*[rows[0]] * (DEEPEST + 1)),
+        lambda: usmpy.asarray([x], queue=queue),
+    ]
+    for call in calls:
+        with pytest.raises((IndexError, ValueError), match=rf"(more than|at most|deeper than) {DEEPEST}"):
+            call()
+    assert x.reshape(-1).tolist() == [0, 1]
+
+
+def test_no_common_type_names_the_array(queue):
+    x, y = usmpy.zeros(1, dtype="uint64", queue=queue), usmpy.zeros(1, dtype="int8", queue=queue)
+    with pytest.raises(TypeError, match=r"arrays\[1\] has dtype int8"):
+        usmpy.concat([x, y, x])
+
+
+def test_concat_of_more_elements_than_an_int64(queue):
+    huge = usmpy.broadcast_to(usmpy.zeros((), dtype="int8", queue=queue), (2**62,))
+    for axis in (0, None):
+        with pytest.raises((ValueError, MemoryError), match=r"2\*\*63"):
+            usmpy.concat([huge, huge], axis=axis)

@@ -430,3 +430,8 @@ def test_lengths_beyond_32_bits_are_for_libraries_with_wider_numbers():
     many = usmpy.explain_matmul(usmpy.broadcast_to(x, (2**31 + 1, 3)), y)
     assert "openblas" in few
     assert ("openblas" in many) == ("openblas64" in few)
+
+
+def test_shapes_of_vecdot_that_do_not_broadcast(queue):
+    with pytest.raises(ValueError, match="do not broadcast"):
+        usmpy.vecdot(usmpy.zeros((2, 3), queue=queue), usmpy.zeros((4, 3), queue=queue))

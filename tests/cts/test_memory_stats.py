@@ -1,5 +1,8 @@
 """memory_stats, trim, set_memory_limit; live_allocations and the lines that made them."""
 
+import ctypes
+
+import producers
 import pytest
 
 import usmpy
@@ -178,3 +181,31 @@ def test_a_block_that_was_used_before_is_large_enough(place, more):
         size = usmpy.memory_stats(place)["device"]["in_use"]
         del x
         assert size == (power if more <= 0 else power * 5 // 4)
+
+
+def test_allocations_of_usmpys_own_code_have_the_callers_line(queue):
+    before = usmpy.track_allocations(True)
+    try:
+        scope = {"usmpy": usmpy, "queue": queue, "__name__": "caller"}
+        exec(compile("x = usmpy.mean(usmpy.ones(5, queue=queue))", "caller.py", "exec"), scope)
+        exec(compile("y = usmpy.zeros(5, queue=queue)", "\udc80.py", "exec"), scope)
+        made = {a.where for a in usmpy.live_allocations()}
+    finally:
+        usmpy.track_allocations(before)
+    assert scope["x"].item() == 1
+    assert "caller.py:1 in <module>" in made
+
+
+def test_an_allocation_without_the_gil_has_no_line():
+    """As a consumer of the exchange table makes one."""
+    allocate = producers.ALLOCATOR(producers.our_table().managed_tensor_allocator)
+    out, prototype = ctypes.c_void_p(), producers.Tensor((1000,)).managed.dl_tensor
+    before = usmpy.track_allocations(True)
+    try:
+        assert allocate(prototype, out, None, producers.SET_ERROR(lambda *_: None)) == 0
+        managed = producers.DLManagedTensorVersioned.from_address(out.value)
+        made = {a.address: a.where for a in usmpy.live_allocations()}
+        assert made[managed.dl_tensor.data] is None
+        producers.delete(managed)
+    finally:
+        usmpy.track_allocations(before)

@@ -1,5 +1,6 @@
 """Methods, formats, flags, real and imaginary parts of arrays, and hints for missing methods."""
 
+import bisect
 import operator
 import weakref
 
@@ -308,3 +309,37 @@ def test_lengths_side_by_side_and_keywords(queue, keywords):
     assert y.tolist() == x.reshape((2, 3), **keywords).tolist()
     x[0] = 9
     assert (y[0, 0].item() == 9) == (not keywords["copy"])
+
+
+SURROGATE = "\udc80"  # a str that has no UTF-8
+
+
+def test_flags_have_no_such_key(queue):
+    with pytest.raises((KeyError, UnicodeError)):
+        usmpy.zeros(1, queue=queue).flags[SURROGATE]
+
+
+def test_methods_with_many_arguments(queue):
+    x = usmpy.zeros(1, queue=queue)
+    with pytest.raises(TypeError):
+        x.sum(*range(40))
+    with pytest.raises(TypeError):
+        x.__array_namespace__(nonsense=1)
+    with pytest.raises(TypeError):
+        x.__format__(1)
+    with pytest.raises(TypeError, match="0 dimensions"):
+        bisect.bisect(x[0], 0, 0, 1)  # asks for an item as of a sequence
+
+
+def test_orders_and_kinds_of_results(queue):
+    x = usmpy.zeros((2, 2), queue=queue)
+    with pytest.raises(ValueError, match="order"):
+        usmpy.tril(x, order="X")
+    with pytest.raises(ValueError, match="order"):
+        usmpy.where(x > 0, x, x, order="X")
+    for call in (lambda: usmpy.tril(x, device="x:y"), lambda: usmpy.tril(x, usm_type="texture")):
+        with pytest.raises(ValueError):
+            call()
+    for device in ("nonsense", 1):  # both placements are read
+        with pytest.raises((TypeError, ValueError)):
+            usmpy.zeros(1, queue=queue, device=device)

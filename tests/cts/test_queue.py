@@ -459,3 +459,18 @@ def test_kept_objects_go_with_the_next_call_of_another_thread(queue):
     thread.start()
     thread.join()
     assert found == [None]
+
+
+def test_a_queue_waits_for_every_task_of_a_queue_out_of_order():
+    queue, other = usmpy.Queue("host", in_order=False), usmpy.Queue("host")
+    first_gate, last_gate = threading.Event(), threading.Event()
+    first = queue.host_task(first_gate.wait, PATIENCE)
+    last = queue.host_task(last_gate.wait, PATIENCE)
+    other.wait_for(queue)
+    seen = other.host_task(lambda: first.done)
+    last_gate.set()
+    last.wait(PATIENCE)
+    with pytest.raises(TimeoutError):  # the end of the last task is not enough
+        seen.wait(0.01)
+    first_gate.set()
+    assert seen.result(PATIENCE) is True

@@ -271,3 +271,21 @@ def test_extremes_refuse(name, queue):
         function(put(np.ones(3, "f4"), queue), axis=1)
     assert function(put(np.float32(3), queue)).tolist() == 0
     assert getattr(put(np.array([[3, 5, 4]], "i2"), queue), name)(1, keepdims=True).shape == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_few_candidates_for_each_of_many_results(name):
+    x = usmpy.zeros((2, 1 << 16), dtype="int8", device="host")
+    x[1] = 1
+    x[0, ::2] = 2
+    found = getattr(usmpy, name)(x, axis=0)
+    even = 0 if name == "argmax" else 1
+    assert found[:4].tolist() == [even, 1 - even] * 2
+    assert usmpy.sum(found).item() == 1 << 15
+
+
+def test_many_blocks_of_candidates():
+    x = usmpy.zeros((2048, 4096), dtype="int8", device="host")
+    x[2047] = 1
+    assert usmpy.unique_values(usmpy.argmax(x, axis=0)).tolist() == [2047]
+    assert usmpy.unique_values(usmpy.argmin(x, axis=0)).tolist() == [0]

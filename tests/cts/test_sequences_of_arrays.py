@@ -134,3 +134,51 @@ def test_rows_are_copied_as_rows(put):
 
     assert usmpy.asarray([x.view(Counted), y]).shape == (2, 300, 300)
     assert not calls
+
+
+def test_lists_of_odd_numbers(queue):
+    class Number(float):
+        pass
+
+    class Raises:
+        def __dlpack__(self, **options):
+            raise ZeroDivisionError
+
+        def __dlpack_device__(self):
+            return 1, 0
+
+    class Grows:
+        def __index__(self):
+            numbers.append(0)
+            return 1
+
+    assert usmpy.asarray([Number(1.5), 2], queue=queue).tolist() == [1.5, 2]
+    with pytest.raises(BufferError, match="ZeroDivisionError"):
+        usmpy.asarray([1, Raises()], queue=queue)
+    numbers = [0, Grows()]
+    with pytest.raises(RuntimeError, match="changed its size"):
+        usmpy.asarray(numbers, queue=queue)
+
+
+def test_sequences_of_fractions(queue):
+    assert usmpy.arange(0.5, 3, dtype="int32", queue=queue).tolist() == [0, 1, 2]
+    with pytest.raises(OverflowError):
+        usmpy.arange(10**400, 0.5, queue=queue)
+
+
+def test_full_of_an_array_of_the_host(queue):
+    assert usmpy.full((2, 2), np.array([1, 2], "int32"), queue=queue).tolist() == [[1, 2], [1, 2]]
+
+
+class Raises:
+    """An argument whose own exception goes through."""
+
+    @property
+    def ndim(self):
+        raise ZeroDivisionError
+
+    def __len__(self):
+        raise ZeroDivisionError
+
+    def __getitem__(self, i):
+        return 0

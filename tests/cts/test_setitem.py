@@ -1,6 +1,7 @@
 """__setitem__: broadcasting, casting, overlap with itself, what follows the array's dtype."""
 
 import ctypes
+import mmap
 import threading
 
 import numpy as np
@@ -329,3 +330,12 @@ def test_values_of_another_queue_and_device(device, queue, key):
         m[keys.get(key, key) if isinstance(key, str) else key] = 70
         x[own] = usmpy.asarray(70, dtype="int32", queue=other)
         assert x.tolist() == m.tolist()
+
+
+def test_a_value_whose_memory_is_closed(queue):
+    x = usmpy.zeros(4, queue=queue)
+    closed = mmap.mmap(-1, 8)
+    closed.close()
+    with pytest.raises(BufferError, match="closed"):
+        x[...] = closed
+    assert x.tolist() == [0] * 4

@@ -227,3 +227,26 @@ def test_functions_without_a_name_are_named_by_their_type():
         for function in (functools.partial(int), Named()):
             queue.host_task(function).wait()
     assert [task.name.rpartition(".")[2] for task in trace.tasks] == ["partial", "Named"]
+
+
+PATIENCE = 60
+
+
+class Callable:
+    """A task without a name, as functools.partial is."""
+
+    def __init__(self, exception=None):
+        self.exception = exception
+
+    def __call__(self, *args):
+        if self.exception is not None:
+            raise self.exception
+
+
+def test_a_trace_of_tasks_without_a_name(queue):
+    with usmpy.trace() as trace:
+        event = queue.host_task(Callable())
+        event.add_done_callback(Callable())
+        event.wait(PATIENCE)
+    names = [task.name for task in trace.tasks]
+    assert names[0].endswith("Callable")

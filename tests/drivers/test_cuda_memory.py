@@ -3,8 +3,10 @@
 import ctypes
 import gc
 import os
+import threading
 
 import pytest
+from backends import Absent, cuda
 
 import usmpy
 
@@ -47,3 +49,59 @@ def test_trim_returns_the_drivers_pool(free, everything):
     assert usmpy.memory_stats(device)["device"]["in_use"] <= others
     usmpy.trim(None if everything else device)
     assert free() >= with_it + size // 2  # other processes may test on the same GPU
+
+
+PATIENCE = 60
+
+
+@pytest.fixture
+def gpu():
+    try:
+        return cuda(0)()
+    except Absent as absent:
+        pytest.skip(str(absent))
+
+
+@pytest.mark.leaves_objects("queues of devices are cached")
+def test_the_platform_of_cuda(gpu):
+    platform = gpu.platform
+    assert (platform.name, platform.vendor) == ("NVIDIA CUDA", "NVIDIA Corporation")
+
+
+@pytest.mark.leaves_objects("queues of devices are cached")
+def test_all_local_memory_of_cuda_may_be_asked_for(gpu):
+    source = "kernel void f(global int *x, local int *t) { x[0] = 7; }"
+    kernel = usmpy.Program(source, device=gpu)["f"]
+    x = usmpy.zeros(4, dtype="int32", device=gpu)
+    kernel[usmpy.NdRange((4,), (4,))](x, usmpy.LocalMemory(gpu.local_mem_size)).wait(PATIENCE)
+    assert x[0].item() == 7
+
+
+@pytest.mark.leaves_objects("queues of devices are cached")
+def test_a_handle_of_memory_in_use_leaves_the_thread_s_context_alone(gpu):
+    driver = ctypes.CDLL(os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so.1"))
+    x = usmpy.share(usmpy.zeros(1 << 22, dtype="uint8", device=gpu))
+    found = []
+
+    def current():
+        context = ctypes.c_void_p()
+        driver.cuCtxGetCurrent(ctypes.byref(context))
+        return context.value
+
+    def handles():
+        for _ in range(10):  # the work still runs, in most rounds
+            x.queue.fill(x, 1)
+            x.get_ipc_handle().close()
+        found.append(current())
+
+    thread = threading.Thread(target=handles)  # a new thread has none
+    thread.start()
+    thread.join(PATIENCE)
+    assert found == [None]
+
+
+@pytest.mark.leaves_objects("queues of devices are cached")
+def test_memory_that_nobody_used_has_no_stream_to_wait_for(gpu):
+    queue = usmpy.Queue(gpu, context=usmpy.Context(gpu))
+    x = usmpy.empty(100, dtype="int32", queue=queue)
+    assert x.__cuda_array_interface__["stream"] is None

@@ -149,3 +149,11 @@ def test_a_forked_child_touches_nothing(tmp_path):
     _, counts = run(tmp_path, script)
     assert counts.pop("made") > 3
     assert counts == {}
+
+
+@pytest.mark.leaves_objects("queues of devices are cached")
+@pytest.mark.skipif(level_zero_drivers.LIBRARY is None, reason=level_zero_drivers.ABSENT or "built")
+def test_a_context_of_level_zero_without_memory_is_closed(tmp_path):
+    script = "import usmpy; print(usmpy.get_devices('level_zero')[0].context)"
+    done = level_zero_processes.alone(["-c", script], tmp_path / "report")
+    assert done.returncode == 0, done.stdout

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 
+import level_zero_drivers
 import level_zero_processes
 import pytest
 
@@ -188,3 +189,21 @@ def test_a_slow_clock_is_read_a_few_times(tmp_path):
     assert 1 <= calls("zeDeviceGetGlobalTimestamps") - before <= 4
     """
     level_zero_processes.run(program, preload=str(library))
+
+
+@pytest.mark.leaves_objects("queues of devices are cached")
+@pytest.mark.skipif(level_zero_drivers.LIBRARY is None, reason=level_zero_drivers.ABSENT or "built")
+def test_events_of_level_zero_share_pools():
+    level_zero_processes.run(
+        """
+        import threading
+        device = usmpy.get_devices("level_zero")[0]
+        queue = usmpy.Queue(device)
+        x = usmpy.zeros(64, dtype="int32", queue=queue)
+        queue.wait()
+        before = made("event_pool")
+        events = [queue.fill(x, i) for i in range(40)]
+        queue.wait()
+        assert made("event_pool") - before <= 4
+        """
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import pathlib
 import shlex
@@ -186,3 +187,26 @@ def test_facts_that_are_missing_or_of_an_odd_size_are_unknown(found):
             False,
             (),
         )
+
+
+@pytest.mark.leaves_objects("queues of devices are cached")
+def test_blocks_of_opencl_are_aligned():
+    devices = usmpy.get_devices("opencl")
+    if not devices:
+        pytest.skip("no device of OpenCL")
+    for device in devices:
+        for kind in ("device", "shared", "host"):
+            with contextlib.suppress(ValueError):  # the device has no such memory
+                sizes = range(4096, 40_000, 640)
+                x = [usmpy.empty(n, dtype="uint8", device=device, usm_type=kind) for n in sizes]
+                assert [a.data_ptr % 256 for a in x] == [0] * len(x)
+
+
+@pytest.mark.leaves_objects("queues of devices are cached")
+def test_vectors_of_opencl_are_bytes_of_their_size():
+    devices = usmpy.get_devices("opencl")
+    if not devices:
+        pytest.skip("no device of OpenCL")
+    source = "kernel void f(global int *x, float2 a, char3 b, short16 c, int4 d) { x[0] = a.x; }"
+    kernel = usmpy.Program(source, device=devices[0], language="opencl")["f"]
+    assert kernel.parameters == ("int32*", "bytes[8]", "bytes[4]", "bytes[32]", "bytes[16]")

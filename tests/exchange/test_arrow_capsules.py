@@ -251,3 +251,14 @@ def test_many_threads_take_one_pair():
     taken.clear()
     gc.collect()
     assert theirs.released == 1
+
+
+@pytest.fixture(scope="module")
+def queue():
+    return usmpy.Queue("host")
+
+
+def test_a_list_of_arrow_that_is_too_long(queue):
+    x = usmpy.zeros((0, 1, 2**31), dtype="int8", queue=queue)  # the schema has begun when axis 2 is refused
+    with pytest.raises(BufferError, match="axis 2 has length 2147483648"):
+        x.__arrow_c_array__()

@@ -217,3 +217,34 @@ def test_each_number_of_values_arrives(word, count):
     kernel = kernel_of(lambda begin, end, *given: seen.append(list(given)), *[word] * count)
     HOST.queue.submit(kernel, values, usmpy.Range(1)).wait(PATIENCE)
     assert seen == [values]
+
+
+@pytest.mark.parametrize("word", ["float 32 *x", "float32*x", "x" * 40, "x" * 40 + " *y"])
+def test_words_that_are_no_parameters(word):
+    function = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p)(lambda *_: None)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    with pytest.raises(ValueError, match="is not known; allowed are pointers"):
+        usmpy.Kernel.from_pointer(address, [word], owner=function)
+
+
+@pytest.mark.parametrize("word", ["float32*", "  const float32 *  ", "float32* x\t"])
+def test_blanks_around_parameters(word):
+    function = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p)(lambda *_: None)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    kernel = usmpy.Kernel.from_pointer(address, [word], owner=function)
+    assert "float32*" in repr(kernel)
+
+
+@pytest.mark.leaves_objects("queues of devices are cached")
+@pytest.mark.parametrize(
+    ("word", "value"), [("int8", -1), ("int16", -2), ("int32", -3), ("int32", -(2**31)), ("int32", 5)]
+)
+def test_small_integers_fill_their_register_with_the_sign(word, value):
+    got = []
+    # The function reads the whole register, as code does that relies on the caller's extension.
+    made = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int64)(
+        lambda begin, end, wide: got.append(wide)
+    )
+    kernel = usmpy.Kernel.from_pointer(ctypes.cast(made, ctypes.c_void_p).value, (word,), owner=made)
+    usmpy.Device("host").queue.submit(kernel, (value,), 1).wait(PATIENCE)
+    assert got == [value]

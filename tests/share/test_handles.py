@@ -339,3 +339,19 @@ def test_memory_of_a_driver_that_the_device_does_not_have(sent):
 
 
 # The same where a few descriptors are left: the first calls of an opening succeed.
+
+
+@pytest.mark.leaves_objects("queues of devices are cached")
+def test_the_lowest_descriptor_may_be_a_copy():
+    x = usmpy.share(usmpy.arange(10, device="host"))
+    first = x.get_ipc_handle()
+    kept = os.dup(0)
+    os.close(0)
+    try:
+        second = x.get_ipc_handle()  # one of its descriptors is 0 now
+        assert second.open()[9].item() == 9
+        second.close()
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+    first.close()

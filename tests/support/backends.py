@@ -187,7 +187,6 @@ MINIMAL = PARTLESS | {
     "test_numerics.py::test_kernel": PROGRAMS,
     "test_pickle_arrays.py::test_programs_and_kernels": PROGRAMS,
     "test_random.py": PROGRAMS,
-    "test_rare_launches.py": PROGRAMS,
     "test_reduction_kernel.py": PROGRAMS,
     "test_scan_kernel.py": PROGRAMS,
     "test_trace.py::test_a_kernel_after_a_fill": PROGRAMS,

@@ -13,7 +13,7 @@ FILES = {
     "cts": "array context copy creation device dlpack_export dlpack_import dtype event exchange_table fill"
     " hazard_gates host_task indexing launch launch_order manipulation mask memory methods operators order"
     " placement queue reductions setitem trace values where",
-    "exchange": "capsules corners hostile_interfaces import_leaks routes",
+    "exchange": "capsules hostile_interfaces import_leaks routes specification",
     "portable": "refusals rewriting",
     "programs": "cache kernel_pointers options",
     "runtime": "faults fork leaks waiting_threads",

@@ -43,9 +43,17 @@ CHOSEN = [
     *(
         str(next(ROOT.glob(f"tests/*/test_{name}.py")).relative_to(ROOT))
         for name in (
-            *("asyncio", "c_api", "capsules", "corners", "exit_reports", "faults", "fork", "free_threading"),
+            *("asyncio", "c_api", "capsules", "exit_reports", "faults", "fork", "free_threading"),
             *("hostile_interfaces", "import_leaks", "inspection", "isolated", "leaks", "pickle", "programs"),
-            *("properties_exchange", "repr", "selectors", "stress", "type_cache", "waiting_threads"),
+            *(
+                "properties_exchange",
+                "repr",
+                "selectors",
+                "specification",
+                "stress",
+                "type_cache",
+                "waiting_threads",
+            ),
         )
     ),
 ]

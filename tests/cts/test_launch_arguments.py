@@ -1,7 +1,4 @@
-"""Arguments of kernels that few programs give, and what the garbage collector sees of launches."""
-
-import gc
-import weakref
+"""Arguments of kernels, programs and questions that do not fit, and those that only just do."""
 
 import pytest
 
@@ -31,22 +28,6 @@ def test_bytes_of_no_length(queue, program):
     x = usmpy.zeros(5, dtype="float64" if queue.device.has_fp64 else "float32", queue=queue)
     with pytest.raises((ValueError, TypeError), match=r"0 bytes were given|float32 was given"):
         program.unpack[1](x, b"")
-
-
-def test_the_collector_sees_the_kernel_of_a_launch(queue, program):
-    event = queue.barrier()
-    launcher = program.add_one[4, [event]]
-    assert any(item is program.add_one for item in gc.get_referents(launcher))
-    assert any(item == [event] for item in gc.get_referents(launcher))
-
-
-def test_a_program_takes_weak_references(queue):
-    program = usmpy.Program("kernel void one(global int *x) { x[0] = 1; }", device=queue)
-    gone = weakref.ref(program)
-    assert gone() is program
-    del program
-    gc.collect()
-    assert gone() is None
 
 
 def test_a_program_with_many_kernels_names_some(queue):

@@ -1,4 +1,4 @@
-"""Corner cases of the elementwise operations, which C, OpenCL C and CUDA leave open."""
+"""Values of the elementwise operations that C, OpenCL C and CUDA leave open."""
 
 import ml_dtypes
 import numpy as np

@@ -1,4 +1,4 @@
-"""Producers that fail where few do: in the look-up of their type, in their device, in their streams."""
+"""Producers and arguments that fail: in the look-up of their type, in their device, in their streams."""
 
 from __future__ import annotations
 
@@ -260,3 +260,81 @@ def test_streams_without_a_driver():
                 raise AssertionError("no exception")
         """
     )
+
+
+class Raises:
+    """A sequence whose length cannot be read, since Ctrl-C arrives in between; and an int."""
+
+    def __len__(self):
+        raise KeyboardInterrupt
+
+    def __getitem__(self, i):
+        return i
+
+    def __index__(self):
+        return 1
+
+
+class Handle:
+    def __index__(self):
+        raise KeyboardInterrupt
+
+
+class Stream:
+    synchronize = None
+    ptr = Handle()
+
+
+class Refuses(Exception):
+    """Ctrl-C arrives while a second exception of the class is made."""
+
+    armed = False
+
+    def __new__(cls, *args):
+        if cls.armed:
+            raise KeyboardInterrupt
+        return super().__new__(cls, *args)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: usmpy.asarray(Raises()),
+        lambda x: usmpy.asarray([Raises()]),
+        lambda x: x[Raises()],
+        lambda x: x[Raises(),],
+        lambda x: x.queue.wait_for(Stream()),
+        lambda x: x.device.create_sub_devices(Handle()),
+    ],
+    ids=["asarray", "nested", "key", "key of a tuple", "stream", "units"],
+)
+def test_exceptions_of_arguments_propagate(call):
+    x = usmpy.ones(4, device="host")
+    with pytest.raises(KeyboardInterrupt):
+        call(x)
+
+
+def test_a_sequence_that_cannot_be_iterated_is_a_type_error():
+    class Unreadable(Raises):
+        __iter__ = None
+
+        def __len__(self):
+            return 2
+
+    with pytest.raises(TypeError, match="obj contains a sequence that cannot be iterated"):
+        usmpy.asarray(Unreadable())
+
+
+def test_an_interrupt_while_a_failure_is_copied_propagates(monkeypatch):
+    def fail():
+        raise Refuses
+
+    event = usmpy.Queue("host").host_task(fail)
+    while not event.done:
+        pass
+    monkeypatch.setattr(Refuses, "armed", True)
+    with pytest.raises(KeyboardInterrupt):
+        event.wait()
+    monkeypatch.undo()
+    with pytest.raises(Refuses):
+        event.wait()

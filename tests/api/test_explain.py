@@ -1,9 +1,13 @@
 """explain_copy: the plan in words, for every pair of places, and that copies do what it says."""
 
 import itertools
+import os
 import re
+import subprocess
+import sys
 import threading
 
+import another
 import backends
 import numpy as np
 import pytest
@@ -215,3 +219,40 @@ def test_targets_that_cannot_be_written(function):
         call(read_only, 1.0)
     with pytest.raises(TypeError, match=f"{function}\\(\\): dst is an int"):
         call(3, 1.0)
+
+
+PRODUCT = """
+import usmpy
+x = usmpy.ones((200, 200), device="host", dtype="float32")
+assert "own kernel" in usmpy.explain_matmul(x, x), usmpy.explain_matmul(x, x)
+assert ((x @ x).asnumpy() == 200).all()
+"""
+
+
+@pytest.mark.not_sanitized("it runs another program")
+def test_a_blas_library_that_is_missing_leaves_the_own_kernel(tmp_path):
+    environment = {**os.environ, "USMPY_BLAS_LIBRARY": str(tmp_path / "missing.so")}
+    subprocess.run([sys.executable, "-c", PRODUCT], check=True, env=environment, timeout=60)
+
+
+@pytest.mark.not_sanitized("it runs another program")
+def test_a_library_without_products_leaves_the_own_kernel():
+    environment = {**os.environ, "USMPY_BLAS_LIBRARY": "libc.so.6"}
+    subprocess.run([sys.executable, "-c", PRODUCT], check=True, env=environment, timeout=60)
+
+
+SMALL_PRODUCT = """
+import usmpy
+x = usmpy.ones((4, 4), dtype="float32", device="host")
+print(usmpy.explain_matmul(x, x).splitlines()[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "said"),
+    [("none", "USMPY_BLAS_LIBRARY is none"), ("/nowhere/libblas.so", "/nowhere/libblas.so")],
+)
+def test_why_there_is_none(library, said):
+    text = another.run(SMALL_PRODUCT, {**os.environ, "USMPY_BLAS_LIBRARY": library})
+    assert text.startswith("by: usmpy's own kernel; no BLAS library: ")
+    assert said in text

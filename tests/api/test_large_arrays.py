@@ -66,3 +66,28 @@ def test_a_large_cast_is_many_short_ones(pair):
     if not source.startswith("float") or target.startswith("float"):
         with np.errstate(over="ignore"):
             np.testing.assert_array_equal(whole[5:].asnumpy(), x.asnumpy().astype(target))
+
+
+@pytest.fixture(scope="module")
+def queue():
+    return usmpy.Queue("host")
+
+
+@pytest.mark.not_sanitized("it reserves 8 GiB of addresses")
+def test_an_axis_that_is_too_long_to_sort(queue):
+    try:
+        x = usmpy.empty(2**32, dtype="int8", queue=queue)  # it is never touched
+        with pytest.raises(ValueError, match=r"4294967296 elements is too long to sort"):
+            usmpy.sort(x)
+    except MemoryError:
+        pytest.skip("the machine has no 8 GiB")
+
+
+@pytest.mark.parametrize(("planes", "rows", "width"), [(66, 512, 32), (20, 128, 500)])
+def test_large_copies_into_rows_with_gaps(queue, planes, rows, width):
+    """Rows of whole lines, and others, past the caches."""
+    x = usmpy.arange(planes * rows * width, dtype="float32", queue=queue).reshape(planes, rows, width)
+    base = usmpy.zeros((planes, rows + 1, (width + 127) // 64 * 64), dtype="float32", queue=queue)
+    for view in (base[:, 1:, 12 : 12 + width], base[:, :-1, :width]):
+        view[...] = x
+        assert np.array_equal(view.asnumpy(), x.asnumpy())
