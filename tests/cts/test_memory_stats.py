@@ -1,6 +1,9 @@
 """memory_stats, trim, set_memory_limit; live_allocations and the lines that made them."""
 
 import ctypes
+import os
+import subprocess
+import sys
 
 import producers
 import pytest
@@ -209,3 +212,17 @@ def test_an_allocation_without_the_gil_has_no_line():
         producers.delete(managed)
     finally:
         usmpy.track_allocations(before)
+
+
+PROGRAM = "import usmpy; x = usmpy.zeros(5, device='host'); print(len(usmpy.live_allocations()) > 0)"
+
+
+@pytest.mark.parametrize(("value", "tracked"), [("1", "True"), ("0", "False"), ("", "False")])
+def test_the_variable(value, tracked):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "USMPY_TRACK_ALLOCATIONS": value},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout.strip(), done.stderr) == (tracked, "")

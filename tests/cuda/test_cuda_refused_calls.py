@@ -11,6 +11,8 @@ import another
 import cuda_drivers
 import pytest
 
+import usmpy
+
 START = """
 import ctypes, gc, os, resource, sys
 import numpy as np
@@ -554,3 +556,16 @@ def test_built_in_kernels_that_the_driver_does_not_load():
         refused("cuModuleLoadDataEx", 999, lambda: usmpy.matmul(x, x), usmpy.UsmError, plain)
         """
     )
+
+
+SIZE = 3_000_001
+
+
+@pytest.mark.parametrize(
+    ("usm_type", "function"), [("host", "cuMemHostAlloc"), ("shared", "cuMemAllocManaged")]
+)
+def test_the_function_is_named(device, driver, usm_type, function):
+    usmpy.trim(device)  # else a block that another test has freed is used again, and the driver is not asked
+    with driver.failing(function, 999), pytest.raises(usmpy.UsmError, match=function):
+        usmpy.empty(SIZE, dtype="uint8", device=device, usm_type=usm_type)
+    assert usmpy.empty(SIZE, dtype="uint8", device=device, usm_type=usm_type).nbytes == SIZE

@@ -1,6 +1,7 @@
-"""The build options by which division and square root are correctly rounded (docs/numerics.md)."""
+"""Division and square root rounded correctly by build options, and devices without double precision."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -98,3 +99,27 @@ def test_nvrtc_is_not_asked_for_less():
         assert ("--fmad=false" in flags.split("\n")) is (options != "-cl-mad-enable")
     for options, flag in (("-cl-fast-relaxed-math", "--use_fast_math"), ("--prec-div=false",) * 2):
         assert flag in cuda.prepare(SOURCE, "portable", options)[1].split("\n")
+
+
+NAMES = ("wide_floats", "numerics", "random", "semantics")
+FILES = [f"tests/cts/test_{name}.py" for name in NAMES]
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.not_sanitized("it starts an interpreter")
+@pytest.mark.release("it runs a part of the suite again")
+def test_devices_without_fp64():
+    if "USMPY_TEST_WITHOUT_FP64" in os.environ:
+        return  # this is such a process
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES],
+        cwd=TESTS.parent,
+        env={**os.environ, "USMPY_TEST_WITHOUT_FP64": "1", "ZESIM_FP64": "0"},
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    if " passed" not in done.stdout:
+        pytest.skip("there is no OpenCL device and no Level Zero device")

@@ -5,7 +5,9 @@ they are read: the members stay what they were. AddressSanitizer sees what does 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
+import mmap
 
 import numpy as np
 import pytest
@@ -183,3 +185,28 @@ def test_an_error_of_a_member_goes_through(source):
         exporter.interface.update(members(name, memory, where) | change)
         with pytest.raises(KeyError, match="mine"):
             usmpy.asarray(exporter)
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@pytest.fixture
+def reserved():
+    """A page that is there, and that nobody may read."""
+    page = LIBC.mmap(None, mmap.PAGESIZE, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    yield page
+    LIBC.munmap(page, mmap.PAGESIZE)
+
+
+@pytest.mark.leaves_objects("queues of devices are cached")
+@pytest.mark.parametrize("kind", ["Queue", "Context"])
+@pytest.mark.parametrize("interface", ["opencl", "level_zero", "cuda"])
+def test_memory_that_may_not_be_read(interface, kind, reserved):
+    try:
+        found = usmpy.get_devices(interface)
+    except usmpy.UsmError:
+        found = []
+    if not found:
+        pytest.skip(f"there is no device of {interface}")
+    with pytest.raises((usmpy.UsmError, ValueError)):
+        getattr(usmpy, kind).from_native(interface, reserved)

@@ -7,15 +7,20 @@ software. Here are the structures that backends allocate beside them.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
+import mmap
+import os
+from pathlib import Path
 
 import c_heap
 import pytest
 import spirv_modules
-from backends import BACKENDS, Absent
+from backends import BACKENDS, Absent, cuda, level_zero
 
 import usmpy
 from usmpy import _core
+from usmpy._compile import drivers
 
 ROUNDS = 40
 NAMES = ["host", "cuda-software", "level-zero-sim", "opencl-pocl"]
@@ -246,3 +251,151 @@ def refuse_build(t):
 @pytest.mark.parametrize("call", [build, refuse_build], ids=lambda call: call.__name__)
 def test_the_heap_does_not_grow_with_builds(used, things, call):
     check(used, lambda: call(things), 20)
+
+
+LIST_ROUNDS = 100
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    try:
+        return cuda(0)()
+    except Absent as absent:
+        pytest.skip(str(absent))
+
+
+def least_growth(used, call, rounds=LIST_ROUNDS):
+    for _ in range(rounds // 5):
+        call()
+    sizes = []
+    while len(sizes) < 5:  # pools grow now and then; a leak is there each time
+        before = used()
+        for _ in range(rounds):
+            call()
+        sizes.append(used() - before)
+        if sizes[-1] < 8 * rounds:
+            break
+    return min(sizes)
+
+
+def test_parts_that_a_driver_refuses(used, gpu):
+    def call():
+        with pytest.raises((ValueError, usmpy.UsmError)):
+            gpu.create_sub_devices(1)
+
+    assert least_growth(used, call) < 8 * LIST_ROUNDS
+
+
+def test_a_stream_that_waits_for_work(used, gpu):
+    queue, other = usmpy.Queue(gpu), usmpy.Queue(gpu)
+    x = usmpy.zeros(1 << 20, dtype="uint8", queue=queue)
+    handle = other.native_handle
+    driver = ctypes.CDLL(os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so.1"))
+    sleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)  # void f(void *microseconds), nearly
+    time = ctypes.c_void_p(200)
+
+    def call():
+        driver.cuCtxPushCurrent_v2(ctypes.c_void_p(queue.context.native_handle))
+        assert driver.cuLaunchHostFunc(ctypes.c_void_p(queue.native_handle), sleep, time) == 0
+        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        queue.fill(x, 1)
+        capsule = x.__dlpack__(stream=handle)
+        queue.wait()
+        other.wait()
+        del capsule
+
+    assert least_growth(used, call, 4000) < 12 * 4000  # the driver's own heap goes up and down
+
+
+def test_allocations_that_are_alive(used):
+    before = usmpy.track_allocations(True)
+    try:
+        x = usmpy.zeros(16, device="host")
+        assert any(found.address == x.data_ptr and found.where for found in usmpy.live_allocations())
+        assert least_growth(used, usmpy.live_allocations) < 8 * LIST_ROUNDS
+    finally:
+        usmpy.track_allocations(before)
+
+
+MEMORY_ROUNDS = 200
+BUILDS = 4
+PATIENCE = 60
+
+
+def test_threads_that_a_pinned_thread_starts(used):
+    """They get the processors that it had before: a set, which is a block."""
+    host = usmpy.Device("host:cpu:0")
+    if host.max_compute_units < 2:
+        pytest.skip("the host has one processor")
+    queue = usmpy.Queue(host.create_sub_devices(1)[0])
+
+    def grown():
+        before = used()
+        for _ in range(MEMORY_ROUNDS):
+            usmpy.Queue("host").host_task(int).wait(PATIENCE)
+        return used() - before
+
+    sizes = [queue.host_task(grown).result(PATIENCE) for _ in range(8)]
+    assert min(sizes[1:]) < 128 * MEMORY_ROUNDS, sizes  # threads end late: a leak is there each time
+
+
+def test_binaries_of_builtin_kernels(used, monkeypatch):
+    try:
+        device = level_zero(0)()
+    except Absent as absent:
+        pytest.skip(str(absent))
+    kept = []
+    monkeypatch.setattr(drivers, "load_builtin", lambda *_: None)
+    monkeypatch.setattr(drivers, "keep_builtin", lambda binary, *_: kept.append(len(binary)))
+
+    def grown():
+        before = used()
+        for _ in range(BUILDS):
+            queue = usmpy.Queue(device, context=usmpy.Context(device))
+            x = usmpy.zeros((4, 4), dtype="int32", queue=queue)
+            assert usmpy.greater(x, x.mT).tolist()[0] == [False] * 4
+            del x, queue
+        usmpy.trim()  # programs and contexts end on a thread of their own
+        return used() - before
+
+    sizes = [grown() for _ in range(3)]
+    assert len(kept) >= 3 * BUILDS
+    assert min(sizes[1:]) < sum(kept) / 3 / 2, (sizes, kept)
+
+
+def test_addresses_around_large_blocks():
+    """Blocks begin at huge pages: what was mapped before and behind them is given back."""
+    queue = usmpy.Queue("host", context=usmpy.Context(usmpy.Device("host:cpu:0")))
+
+    def mapped():
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        return pages * os.sysconf("SC_PAGESIZE")
+
+    def grown():
+        before = mapped()
+        for i in range(64):
+            # A mapping of the test's own in between: the next one begins elsewhere within a huge page.
+            between = mmap.mmap(-1, (i + 1) * 12345)
+            x = usmpy.empty((4 << 20) + i * 4096, dtype="uint8", queue=queue)
+            del x
+            usmpy.trim(queue)
+            between.close()
+        return mapped() - before
+
+    assert min(grown() for _ in range(3)) < 16 << 20
+
+
+def test_blocks_that_pools_give_back(used):
+    """With the records of them, of which a block keeps one in the pool."""
+    queue = usmpy.Queue("host", context=usmpy.Context(usmpy.Device("host:cpu:0")))
+
+    def grown():
+        before = used()
+        for _ in range(MEMORY_ROUNDS):
+            x = usmpy.empty(1000, dtype="uint8", queue=queue)
+            del x
+            assert usmpy.trim(queue) > 0
+        return used() - before
+
+    sizes = [grown() for _ in range(3)]
+    assert min(sizes) < 32 * MEMORY_ROUNDS, sizes

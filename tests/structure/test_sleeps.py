@@ -29,7 +29,7 @@ ALLOWED = {  # how many, and why
     ),
     "interop/mpi_ranks.py": (1, LENGTH),
     "level_zero_driver/engine.c": (1, LENGTH),
-    "runtime/test_leaks_lists.py": (1, LENGTH),
+    "runtime/test_leaks_heap.py": (1, LENGTH),
     "runtime/test_waiting_threads.py": (2, "timers that open gates where a failure would be a hang"),
     "unit/jobs.h": (1, "makes it likely that two threads are at rest at once, and the test holds without"),
     "unit/support.c": (4, "the pause of loops that look for something"),

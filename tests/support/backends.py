@@ -109,7 +109,7 @@ def minimal() -> usmpy.Device:
 EVERY_PROCESSOR = frozenset({"host-accessible", "host-task"})
 
 
-# With USMPY_TEST_WITHOUT_FP64=1 and ZESIM_FP64=0 the devices lack double precision (test_without_fp64.py).
+# With USMPY_TEST_WITHOUT_FP64=1 and ZESIM_FP64=0 the devices lack double precision (test_rounding.py).
 # With USMPY_TEST_COARSE_SVM=1 all OpenCL devices have memory of kind "device" alone, which the host does not
 # read, as with drivers of graphics cards without the USM extension (.ci/run).
 KINDS = "it needs shared or host memory, which the device lacks"
@@ -200,7 +200,6 @@ PLACEMENT = frozenset(
     {
         "test_context",
         "test_blocking",
-        "test_blocks_large",
         "test_copy",
         "test_copy_large",
         "test_device",
