@@ -260,8 +260,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
         Py_VISIT(state->dtypes[i]);
         Py_VISIT(atomic_load_explicit(&state->limits[i], memory_order_relaxed));
     }
-    for (int i = 0; i < USMPY_CUDA_QUEUES; i++) {
-        Py_VISIT(state->cuda_queues[i]);
+    for (int i = 0; i < USMPY_DEVICE_QUEUES; i++) {
+        Py_VISIT(state->device_queues[i]);
     }
     return 0; /* the names are strings, which are in no cycle */
 }
@@ -283,8 +283,8 @@ void usmpy_drop_kept(usmpy_state *state)
 {
     Py_XDECREF(__atomic_exchange_n(&state->host_queue, NULL, __ATOMIC_ACQ_REL));
     Py_XDECREF(__atomic_exchange_n(&state->default_queue, NULL, __ATOMIC_ACQ_REL));
-    for (int i = 0; i < USMPY_CUDA_QUEUES; i++) {
-        Py_XDECREF(__atomic_exchange_n(&state->cuda_queues[i], NULL, __ATOMIC_ACQ_REL));
+    for (int i = 0; i < USMPY_DEVICE_QUEUES; i++) {
+        Py_XDECREF(__atomic_exchange_n(&state->device_queues[i], NULL, __ATOMIC_ACQ_REL));
     }
     for (int i = 0; i < USM_DTYPES; i++) {
         Py_XDECREF(atomic_exchange(&state->limits[i], NULL));

@@ -37,7 +37,7 @@ struct usmpy_type_cache;
 #define USMPY_SPARE_BOUND 8
 #endif
 
-#define USMPY_CUDA_QUEUES 16 /* devices whose cached queue the state keeps */
+#define USMPY_DEVICE_QUEUES 16 /* devices whose cached queue the state keeps */
 
 typedef struct usmpy_state {
     PyObject *module; /* borrowed: the module owns this state */
@@ -48,8 +48,11 @@ typedef struct usmpy_state {
     PyObject *names[USMPY_NAMES];
     PyObject *dtypes[USM_DTYPES];
     _Atomic(PyObject *) limits[USM_DTYPES]; /* the result of finfo or iinfo for each dtype; NULL until used */
-    /* Cached queues of CUDA devices, by the device's DLPack id: the target of imports; NULL until used. */
-    PyObject *cuda_queues[USMPY_CUDA_QUEUES];
+    /*
+     * Cached queues of devices by their DLPack id, of whichever type came first: the target of imports; NULL
+     * until used. Types whose names several devices may have are not kept.
+     */
+    PyObject *device_queues[USMPY_DEVICE_QUEUES];
 
     struct usmpy_type_cache *type_cache;
 

@@ -2,6 +2,7 @@
 #ifdef USM_TESTING
 #include "args.h"
 #include "deferred.h"
+#include "objects/objects.h"
 
 #include "core/base/fault.h"
 #include "core/base/live.h"
@@ -146,6 +147,26 @@ static PyObject *kernel_sources(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     return forms;
 }
 
+/*
+ * Arguments: (device, type, shared type, host type). From now on, the device has these DLPack types, as if
+ * its driver were another one. Returns those that it had.
+ */
+static PyObject *set_dlpack_types(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *object;
+    int types[3];
+    if (!PyArg_ParseTuple(args, "Oiii:_set_dlpack_types", &object, &types[0], &types[1], &types[2])) {
+        return NULL;
+    }
+    usm_device_info *info = &((usmpy_device *)object)->device->info;
+    PyObject *before =
+        Py_BuildValue("(iii)", info->dlpack_type, info->dlpack_shared_type, info->dlpack_host_type);
+    info->dlpack_type = types[0];
+    info->dlpack_shared_type = types[1];
+    info->dlpack_host_type = types[2];
+    return before;
+}
+
 /* Copies a tuple of ints to `numbers`: its length, or -1 with an exception. */
 static int get_numbers(PyObject *tuple, int64_t *numbers)
 {
@@ -224,6 +245,7 @@ PyMethodDef usmpy_testing_functions[] = {
     {"_fault_calls", fault_calls, METH_O, NULL},
     {"_fault_entries", fault_entries, METH_NOARGS, NULL},
     {"_kernel_sources", kernel_sources, METH_NOARGS, NULL},
+    {"_set_dlpack_types", set_dlpack_types, METH_VARARGS, NULL},
     {"_kernel_launches", kernel_launches, METH_VARARGS, NULL},
     {0},
 };

@@ -6,6 +6,7 @@
 #include "fuzz.h"
 
 #include "core/base/live.h"
+#include "core/exchange/dlpack_types.h"
 #include "core/exchange/dltensor.h"
 
 #include "support.h"

@@ -44,6 +44,7 @@ TESTING_ONLY = {
     "_kernel_sources",
     "_forget_reports",
     "_live_counts",
+    "_set_dlpack_types",
 }
 
 GOOD = """

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "support.h"
 
+#include "core/exchange/dlpack_types.h"
 #include "core/exchange/dltensor.h"
 
 #include <stdlib.h>
@@ -416,6 +417,34 @@ static void names_of_devices(void)
     CHECK(strcmp(usm_dldevice_text(kDLCUDAManaged, text, 8), "kDLCUDA") == 0);
 }
 
+/* Array API standard 2025.12, __dlpack__, "Device-specific values of stream". */
+static void numbers_of_streams(void)
+{
+    const usm_stream_numbers *cuda = usm_dlpack_type_of(kDLCUDA)->numbers;
+    const usm_stream_numbers *rocm = usm_dlpack_type_of(kDLROCM)->numbers;
+    void *const handle = (void *)(uintptr_t)0x7f0000000100;
+    CHECK(usm_stream_of_number(cuda, 0) == NULL);
+    CHECK(usm_stream_of_number(cuda, 1) == USM_STREAM_LEGACY);
+    CHECK(usm_stream_of_number(cuda, 2) == USM_STREAM_PER_THREAD);
+    CHECK(usm_stream_of_number(rocm, 0) == USM_STREAM_LEGACY);
+    CHECK(usm_stream_of_number(rocm, 1) == NULL);
+    CHECK(usm_stream_of_number(rocm, 2) == NULL);
+    for (int i = 0; i < 2; i++) {
+        const usm_stream_numbers *numbers = i == 0 ? cuda : rocm;
+        void *const streams[] = {USM_STREAM_LEGACY, USM_STREAM_PER_THREAD, handle};
+        for (int k = 0; k < 3; k++) {
+            void *stream = streams[k];
+            uint64_t number = usm_number_of_stream(numbers, &stream);
+            CHECK(usm_stream_of_number(numbers, number) == stream);
+            bool is_named = i == 0 || k != 1; /* ROCm has no number for the stream of the thread */
+            CHECK(stream == (is_named ? streams[k] : USM_STREAM_LEGACY));
+        }
+    }
+    CHECK(usm_dlpack_type_of(kDLCUDAManaged)->numbers == cuda &&
+          usm_dlpack_type_of(kDLROCMHost)->numbers == rocm);
+    CHECK(usm_dlpack_type_of(kDLOneAPI)->numbers == NULL && usm_dlpack_type_of(INT32_MIN)->numbers == NULL);
+}
+
 int main(void)
 {
     watchdog(600);
@@ -431,5 +460,6 @@ int main(void)
     RUN_SETTLED(exports);
     RUN_SETTLED(dimensions_of_exports);
     RUN_SETTLED(names_of_devices);
+    RUN_SETTLED(numbers_of_streams);
     return 0;
 }

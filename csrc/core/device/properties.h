@@ -35,7 +35,7 @@ typedef struct usm_queue_options {
     struct usm_keep *keeps; /* as there: taken over on success */
 } usm_queue_options;
 
-/* Streams by DLPack's numbers (array API standard 2025.12, __dlpack__). */
+/* Streams of other libraries: one of these, which every device has, or a handle of the driver. */
 #define USM_STREAM_LEGACY ((void *)1)
 #define USM_STREAM_PER_THREAD ((void *)2)
 /* Of stream_id (backend.h). */

@@ -123,9 +123,16 @@ const usm_backend_report *usm_backend_start_for(usm_interface interface)
     static const char *const names[] = {
         [USM_INTERFACE_PROCESS] = "host",
         [USM_INTERFACE_CUDA] = "cuda",
+        [USM_INTERFACE_STREAMS] = "cuda",
         [USM_INTERFACE_SYCL_OPENCL] = "opencl",
         [USM_INTERFACE_SYCL_LEVEL_ZERO] = "level_zero",
     };
+    for (int i = 0; interface == USM_INTERFACE_STREAMS && i < USM_N_BACKENDS; i++) {
+        const usm_backend *backend = slots[i].report.backend;
+        if (backend != NULL && usm_backend_has_streams(backend) && usm_backend_start(i)->absent == NULL) {
+            return usm_backend_start(i);
+        }
+    }
     return usm_backend_start(usm_backend_index(names[interface], strlen(names[interface])));
 }
 

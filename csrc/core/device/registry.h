@@ -13,8 +13,10 @@
 
 /* Interfaces of other software whose objects belong to one backend, also where this build has left it out. */
 typedef enum usm_interface {
-    USM_INTERFACE_PROCESS,         /* memory, threads and functions of this process */
-    USM_INTERFACE_CUDA,            /* __cuda_stream__ and __cuda_array_interface__ */
+    USM_INTERFACE_PROCESS, /* memory, threads and functions of this process */
+    USM_INTERFACE_CUDA,    /* __cuda_stream__ and __cuda_array_interface__ */
+    USM_INTERFACE_STREAMS, /* streams of any library: of the first backend that has streams and works, or CUDA
+                            */
     USM_INTERFACE_SYCL_OPENCL,     /* sycl::backend::opencl */
     USM_INTERFACE_SYCL_LEVEL_ZERO, /* sycl::backend::ext_oneapi_level_zero */
 } usm_interface;

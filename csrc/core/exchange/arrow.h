@@ -33,7 +33,7 @@ typedef struct usm_arrow_device_array {
     usm_arrow_array array;
     int64_t device_id;
     int32_t device_type; /* of DLPack */
-    void *sync_event;    /* CUDA: of type CUevent *; NULL: the data are finished */
+    void *sync_event;    /* CUDA: of type CUevent *, ROCm: hipEvent_t *; NULL: the data are finished */
     int64_t reserved[3];
 } usm_arrow_device_array;
 

@@ -292,17 +292,3 @@ usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t 
 impossible:
     return usm_dltensor_refuse(tensor, error);
 }
-
-char *usm_dldevice_text(int32_t type, char *text, size_t size)
-{
-#define NAME(type) [type] = #type
-    static const char *const names[] = {
-        NAME(kDLCPU),      NAME(kDLCUDA),    NAME(kDLCUDAHost),    NAME(kDLOpenCL),
-        NAME(kDLVulkan),   NAME(kDLMetal),   NAME(kDLVPI),         NAME(kDLROCM),
-        NAME(kDLROCMHost), NAME(kDLExtDev),  NAME(kDLCUDAManaged), NAME(kDLOneAPI),
-        NAME(kDLWebGPU),   NAME(kDLHexagon), NAME(kDLMAIA),        NAME(kDLTrn)};
-#undef NAME
-    bool known = type >= 0 && type < (int32_t)(sizeof names / sizeof *names) && names[type] != NULL;
-    snprintf(text, size, "%s (%d)", known ? names[type] : "unknown", type);
-    return text;
-}

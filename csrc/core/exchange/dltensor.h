@@ -61,9 +61,6 @@ static inline char *usm_dltensor_first(const DLTensor *tensor)
     return (char *)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset);
 }
 
-/* "kDLCUDA (2)", for messages; returns text. */
-char *usm_dldevice_text(int32_t type, char *text, size_t size);
-
 /* Whether the deleter of a tensor, of either form, is one of ours: it needs no Python. */
 bool usm_export_is_ours(const DLManagedTensorVersioned *versioned, const DLManagedTensor *legacy);
 

@@ -1,9 +1,10 @@
 #include "native.h"
 
+#include "dlpack_types.h"
+
 #include "core/device/registry.h"
 #include "core/device/rule.h"
 
-#include <dlpack/dlpack.h>
 #include <string.h>
 
 bool usm_backend_has_native(const usm_backend *backend)
@@ -109,13 +110,14 @@ static match device_owns_pointer(usm_device *device, const void *pointer)
 usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer)
 {
     usm_device *best = NULL;
+    bool is_shared = usm_dlpack_type_of(type)->is_of_default_context;
     int best_rank = -2;
     const usm_backend_report *report;
     for (int i = 0; (report = usm_backend_next(&i)) != NULL;) {
         for (size_t k = 0; k < report->n_devices; k++) {
             const usm_device_info *info = &report->devices[k]->info;
             bool named = info->dlpack_type == type && info->dlpack_id == id;
-            if (named && type != kDLOneAPI) {
+            if (named && !is_shared) {
                 return report->devices[k];
             }
             if (named || usm_device_info_has_view(info, type, id)) {

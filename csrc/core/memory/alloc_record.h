@@ -79,9 +79,9 @@ typedef struct usm_alloc {
     uint32_t number;             /* in traces; 0: in none so far (lock of traces) */
     struct usm_tracked *tracked; /* NULL where nobody asked where it was made (track.h) */
     /*
-     * Where USM_ALLOC_UNORDERED was set: the stream, in DLPack's words, and the device that it is of. They,
-     * the flag and the number of lends so far change together (hazard stripe; the first and the last holder
-     * of the allocation need none).
+     * Where USM_ALLOC_UNORDERED was set: the stream (core/streams/stream.h), and the device that it is of.
+     * They, the flag and the number of lends so far change together (hazard stripe; the first and the last
+     * holder of the allocation need none).
      */
     void *stream;
     struct usm_device *stream_device;

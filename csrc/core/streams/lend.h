@@ -9,7 +9,7 @@
 #include "core/tasks/event.h"
 
 /*
- * The producer of this imported memory may have work on it pending in the stream (1 and 2 as in DLPack).
+ * The producer of this imported memory may have work on it pending in the stream (stream.h).
  * Called right after the import, before any other thread knows the allocation. Enqueues nothing: the first
  * use of the memory orders the two.
  */

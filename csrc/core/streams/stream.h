@@ -1,7 +1,7 @@
 /*
- * Streams of other libraries: queues of the driver that they made, enqueue in, and may destroy. DLPack's
- * words for them (array API standard 2025.12, __dlpack__): 1 is the device's legacy default stream, 2 the
- * calling thread's, anything above a handle of the driver.
+ * Streams of other libraries: queues of the driver that they made, enqueue in, and may destroy. Each is
+ * USM_STREAM_LEGACY, USM_STREAM_PER_THREAD or a handle of the driver (exchange/dlpack_types.h has DLPack's
+ * numbers for them).
  *
  * Each is a usm_queue here, so that work of others is a task like ours: memory is held until it has ended,
  * hazards and waits know it.

@@ -253,18 +253,18 @@ static PyObject *move_in_stream(usmpy_array *array, PyObject *queue, const usmpy
 PyObject *usmpy_array_to_device(usmpy_array *array, PyObject *const *arguments)
 {
     usmpy_stream stream;
-    bool given = usmpy_given(arguments[1]);
-    int found = given ? usmpy_stream_parse(array->state, arguments[1], &stream) : 0;
-    if (given && found <= 0) {
-        static const char allowed[] =
-            "a Queue, a CUDA stream of any library, the address of one or None is allowed";
-        return found < 0 ? NULL : usmpy_wrong_type("stream", arguments[1], allowed);
-    }
     PyObject *queue = usmpy_queue_from(array->state, arguments[0], "device"), *result = NULL;
-    if (queue != NULL) {
-        result = given ? move_in_stream(array, queue, &stream) : move(array, queue);
-        Py_DECREF(queue);
+    if (queue == NULL || !usmpy_given(arguments[1])) {
+        result = queue == NULL ? NULL : move(array, queue);
+    } else {
+        int found = usmpy_stream_parse(array->state, arguments[1], usmpy_queue_of(queue)->device, &stream);
+        static const char allowed[] =
+            "a Queue, a stream of another library, the address of one or None is allowed";
+        result = found > 0    ? move_in_stream(array, queue, &stream)
+                 : found == 0 ? usmpy_wrong_type("stream", arguments[1], allowed)
+                              : NULL;
     }
+    Py_XDECREF(queue);
     return result;
 }
 

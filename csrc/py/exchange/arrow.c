@@ -84,9 +84,9 @@ static int check_request(PyObject *const *args, Py_ssize_t nargs, PyObject *kwna
 }
 
 /*
- * What a consumer on a CUDA device waits for before it reads: *event, one count, with the driver's event
- * *native, or NULL where the data are finished. Work that the driver does not have is waited for here. 0 or
- * -1.
+ * What a consumer on a device with streams waits for before it reads: *event, one count, with the driver's
+ * event *native, or NULL where the data are finished. Work that the driver does not have is waited for here.
+ * 0 or -1.
  */
 static int make_event(usmpy_array *array, usm_event **event, void **native)
 {
@@ -136,7 +136,8 @@ static int export_array(usmpy_array *array, bool on_host, usm_arrow_schema *sche
         usmpy_check_context(array, &device) < 0) {
         return -1;
     }
-    bool waits = device.device_type == kDLCUDA && usmpy_has_streams(array->alloc);
+    bool waits = usm_dlpack_type_has_default_stream(usm_dlpack_type_of((int32_t)device.device_type)) &&
+                 usmpy_has_streams(array->alloc);
     if (waits ? make_event(array, &event, &native) < 0
               : usmpy_wait_alloc(array->state, array->alloc, USM_READ, INT64_MAX) < 0) {
         return -1;
@@ -261,7 +262,7 @@ static usmpy_array *import_layout(usmpy_state *state, const usm_arrow_layout *la
         .ndim = layout->ndim,
         .dtype = layout->dtype,
         .kind = -1,
-        .usm = device.device_type == kDLOneAPI,
+        .usm = usm_dlpack_type_of((int32_t)device.device_type)->is_of_default_context,
         .ordered = true,
         .refusal = USM_BUFFER,
         .owner = owner,

@@ -243,7 +243,7 @@ static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, 
             "or None is allowed",
             stream, usm_backend_name(array->alloc->context->backend));
     }
-    int found = has_streams ? usmpy_stream_parse(state, stream, foreign) : 0;
+    int found = has_streams ? usmpy_stream_parse(state, stream, array->alloc->place->device, foreign) : 0;
     if (found == 0) {
         usmpy_wrong_type("lend(): stream", stream,
                          has_streams ? "a Queue, an Event, a CUDA stream of any library, the address of one, "

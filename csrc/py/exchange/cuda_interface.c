@@ -39,9 +39,10 @@ static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, u
         return -1;
     }
     PyObject *known =
-        __atomic_load_n(&state->cuda_queues[0], __ATOMIC_ACQUIRE); /* set after the backend was started */
-    const usm_backend *backend =
-        known != NULL ? usmpy_queue_of(known)->backend : usmpy_backend_for(state, USM_INTERFACE_CUDA);
+        __atomic_load_n(&state->device_queues[0], __ATOMIC_ACQUIRE); /* set after the backend was started */
+    const usm_backend *backend = known != NULL && usmpy_queue_of(known)->device->info.dlpack_type == kDLCUDA
+                                     ? usmpy_queue_of(known)->backend
+                                     : usmpy_backend_for(state, USM_INTERFACE_CUDA);
     if (backend == NULL) {
         return -1;
     }

@@ -4,6 +4,7 @@
 
 #include "py/arrays/array.h"
 
+#include "core/exchange/dlpack_types.h"
 #include "core/exchange/dltensor.h"
 
 /* How arrays of a type are imported: looked up once for each version of the type. */
@@ -83,8 +84,7 @@ typedef struct usmpy_tensor {
 void usmpy_tensor_delete(usmpy_tensor *tensor);
 /* Where work on a tensor may be pending. */
 typedef struct usmpy_origin {
-    void *stream; /* in DLPack's numbers (core/streams/stream.h); NULL: no work is pending, or the memory has
-                     no streams */
+    void *stream; /* as in core/streams/stream.h; NULL: no work is pending, or the memory has no streams */
     usm_device *device;         /* of the stream */
     usmpy_stream_of *stream_of; /* if not NULL, returns the stream once the device is known */
     bool trusted; /* from an exchange table, whose producer is compiled: the driver is not asked about the

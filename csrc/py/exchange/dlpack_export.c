@@ -36,17 +36,18 @@ int usmpy_finish_for_export(usmpy_state *state, usmpy_array *array)
     return usmpy_wait_alloc(state, array->alloc, usmpy_foreign_access(array), INT64_MAX);
 }
 
-/* kDLOneAPI names a device: consumers assume memory of its default context. */
 int usmpy_check_context(const usmpy_array *array, const DLDevice *device)
 {
-    if (USM_LIKELY(device->device_type != kDLOneAPI) || array->alloc->context->is_default) {
+    const usm_dlpack_type *type = usm_dlpack_type_of((int32_t)device->device_type);
+    if (USM_LIKELY(!type->is_of_default_context) || array->alloc->context->is_default) {
         return 0;
     }
     return usmpy_refuse(
         PyExc_BufferError,
         "the array's memory is of a context that is not its device's default context, which DLPack's "
-        "kDLOneAPI cannot express; copy it with x.to_device(device), or pass x.data_ptr and "
-        "x.context.native_handle");
+        "%s cannot express; copy it with x.to_device(device), or pass x.data_ptr and "
+        "x.context.native_handle",
+        type->name);
 }
 
 static void delete_capsule(PyObject *capsule)
@@ -198,8 +199,8 @@ typedef enum order {
     ORDER_STREAM, /* later work of the stream is ordered after work on the memory */
 } order;
 
-/* For a consumer on the CPU, or on a device whose queues are not streams. */
-static order order_without_streams(PyObject *stream)
+/* For memory of a type whose streams have no numbers, or of a backend without streams. */
+static order order_without_streams(PyObject *stream, const DLDevice *device)
 {
     if (!usmpy_given(stream)) {
         return ORDER_HOST;
@@ -211,36 +212,36 @@ static order order_without_streams(PyObject *stream)
             return ORDER_NONE;
         }
     }
-    usmpy_error_format(PyExc_BufferError,
-                       "stream is %.100R; memory of the CPU has no streams, so None or -1 is allowed",
-                       stream);
+    char text[48];
+    usmpy_error_format(
+        PyExc_BufferError, "stream is %.100R; memory of %s has no streams, so None or -1 is allowed", stream,
+        device->device_type == kDLCPU ? "the CPU"
+                                      : usm_dldevice_text((int32_t)device->device_type, text, sizeof text));
     return ORDER_ERROR;
 }
 
-/* Array API standard 2025.12, __dlpack__, stream, for CUDA. */
-static order order_of_stream(PyObject *stream, const DLDevice *device, void **handle)
+/* Array API standard 2025.12, __dlpack__, stream. */
+static order order_of_stream(PyObject *stream, const usm_dlpack_type *type, void **handle)
 {
     if (!usmpy_given(stream)) {
         *handle = USM_STREAM_LEGACY;
-        return device->device_type == kDLCUDA ? ORDER_STREAM : ORDER_HOST;
+        return usm_dlpack_type_has_default_stream(type) ? ORDER_STREAM : ORDER_HOST;
     }
     if (!PyLong_Check(stream) || PyBool_Check(stream)) {
-        usmpy_wrong_type("stream", stream,
-                         "None, -1, 1, 2 or the address of a CUDA stream, an int, is allowed");
+        char allowed[128];
+        PyOS_snprintf(allowed, sizeof allowed, "None, -1, %s, an int, is allowed", type->numbers->allowed);
+        usmpy_wrong_type("stream", stream, allowed);
         return ORDER_ERROR;
     }
     int overflow;
     long long value = PyLong_AsLongLongAndOverflow(stream, &overflow);
-    if (overflow != 0 || value < -1 || value == 0) {
-        usmpy_error_format(
-            PyExc_ValueError,
-            "stream is %.100R; None, -1, 1 (the legacy default stream), 2 (the calling thread's) or the "
-            "address of a CUDA stream is allowed",
-            stream);
+    *handle = overflow != 0 || value < 0 ? NULL : usm_stream_of_number(type->numbers, (uint64_t)value);
+    if (*handle == NULL && (overflow != 0 || value != -1)) {
+        usmpy_error_format(PyExc_ValueError, "stream is %.100R; None, -1, %s is allowed", stream,
+                           type->numbers->allowed);
         return ORDER_ERROR;
     }
-    *handle = (void *)(intptr_t)value;
-    return value == -1 ? ORDER_NONE : ORDER_STREAM;
+    return *handle == NULL ? ORDER_NONE : ORDER_STREAM;
 }
 
 /*
@@ -258,9 +259,10 @@ static inline int prepare(usmpy_state *state, usmpy_array *array, const DLDevice
     if (usmpy_check_context(array, device) < 0) {
         return -1;
     }
-    bool streams =
-        device->device_type != kDLCPU && device->device_type != kDLOneAPI && usmpy_has_streams(array->alloc);
-    order order = streams ? order_of_stream(stream, device, handle) : order_without_streams(stream);
+    const usm_dlpack_type *type = usm_dlpack_type_of((int32_t)device->device_type);
+    order order = type->numbers != NULL && usmpy_has_streams(array->alloc)
+                      ? order_of_stream(stream, type, handle)
+                      : order_without_streams(stream, device);
     if (order == ORDER_STREAM) {
         return usmpy_stream_follow(state, array->alloc->place->device, *handle, array);
     }

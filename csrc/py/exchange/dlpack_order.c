@@ -95,6 +95,7 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
     if (found <= 0) {
         return found;
     }
+    const usm_stream_numbers *numbers = usm_dlpack_type_of((int32_t)device.device_type)->numbers;
     usm_queue *queue = device.device_type == kDLCPU ? NULL : usmpy_current_queue(state, device);
     if (queue == NULL || !usm_backend_has_streams(queue->backend)) {
         PyErr_Clear(); /* the import of its tensor raises, with the reason */
@@ -105,6 +106,9 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
     }
     if (entry->where != USMPY_WHERE_ASK) {
         usmpy_type_learn(state, Py_TYPE(x), USMPY_ROUTE_NONE, USMPY_WHERE_ASK);
+    }
+    if (numbers == NULL) { /* a view: the protocol of its type has no way to name a stream */
+        return 0;
     }
     if (queue_object != NULL && usmpy_queue_of(queue_object)->device == queue->device) {
         queue = usmpy_queue_of(queue_object);
@@ -117,7 +121,7 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
     if (entry->reads_stream && usmpy_cuda_interface_stream(state, x, origin) < 0) {
         return -1;
     }
-    *stream = PyLong_FromVoidPtr(origin->stream);
+    *stream = PyLong_FromUnsignedLongLong(usm_number_of_stream(numbers, &origin->stream));
     return *stream == NULL ? -1 : 0;
 }
 
@@ -190,7 +194,7 @@ int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array
     }
     int found = usmpy_cuda_interface_stream(state, x, origin);
     if (found == 0 && PyObject_HasAttr(x, state->names[USMPY___cuda_stream__])) {
-        found = usmpy_stream_parse(state, x, &stream);
+        found = usmpy_stream_parse(state, x, array->alloc->place->device, &stream);
         origin->stream = stream.handle;
         if (found > 0) {
             origin->device =

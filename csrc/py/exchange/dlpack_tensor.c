@@ -35,14 +35,6 @@ void usmpy_tensor_delete(usmpy_tensor *tensor)
     usmpy_restore_exception(pending);
 }
 
-/* The kind of memory of a DLPack device type, for memory that the driver is not asked about. */
-static usm_kind kind_of_type(int32_t type)
-{
-    return type == kDLCPU || type == kDLCUDAHost ? USM_HOST
-           : type == kDLCUDAManaged              ? USM_SHARED
-                                                 : USM_DEVICE;
-}
-
 /*
  * Asks the driver about memory that another library allocated: its kind, device, and bounds. If the driver
  * knows all of its memory, memory that it does not know is refused, and so is memory that differs from what
@@ -70,9 +62,9 @@ static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_
             error, USM_BUFFER,
             "the tensor's memory is at %p, which the %s driver does not know as memory of its own%s",
             (const void *)data, usm_backend_name(queue->backend),
-            tensor->device.device_type == kDLOneAPI
-                ? " in the device's default context, which kDLOneAPI stands for; use memory of another "
-                  "context in that context (Context.from_native, USMArray.from_pointer)"
+            usm_dlpack_type_of((int32_t)tensor->device.device_type)->is_of_default_context
+                ? " in the device's default context, which the tensor's device type stands for; use memory of "
+                  "another context in that context (Context.from_native, USMArray.from_pointer)"
                 : "");
     }
     if (wraps && info.size == 0) { /* the bounds are unknown */
@@ -106,7 +98,7 @@ static usm_status import_memory(usmpy_array *array, usmpy_tensor *owned, const D
 {
     int64_t low, high;
     bool wraps;
-    usm_kind kind = kind_of_type((int32_t)tensor->device.device_type);
+    usm_kind kind = usm_dlpack_type_of((int32_t)tensor->device.device_type)->kind;
     usm_status status = usm_dltensor_layout(tensor, dtype, usmpy_shape(array), usmpy_strides(array), &low,
                                             &high, &wraps, error);
     if (USM_LIKELY(status == USM_OK) && tensor->device.device_type != kDLCPU) {

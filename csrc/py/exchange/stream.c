@@ -124,7 +124,41 @@ static int device_number(usmpy_state *state, PyObject *object)
     return value >= 0 && value <= INT32_MAX ? (int)value : -1;
 }
 
-int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
+/* `otherwise` if it has streams, else the first device that has; NULL with an exception. */
+static usm_device *device_with_streams(usmpy_state *state, usm_device *otherwise)
+{
+    if (otherwise != NULL && usm_backend_has_streams(otherwise->backend)) {
+        return otherwise;
+    }
+    const usm_backend_report *report;
+    Py_BEGIN_ALLOW_THREADS
+        report = usm_backend_start_for(USM_INTERFACE_STREAMS);
+    Py_END_ALLOW_THREADS
+    return usmpy_reported_backend(state, report) == NULL ? NULL : report->devices[0];
+}
+
+/*
+ * The stream that an int stands for: on the device, or on the one that has streams. 1, or -1 with ValueError.
+ * Where there are none, usmpy_stream_device raises that.
+ */
+static int by_number(usmpy_state *state, PyObject *object, const usm_device *device, usmpy_stream *out)
+{
+    void *number = NULL;
+    device = device != NULL ? device : device_with_streams(state, NULL);
+    PyErr_Clear();
+    int32_t type = device != NULL ? device->info.dlpack_type : kDLCUDA;
+    const usm_stream_numbers *numbers = usm_dlpack_type_of(type)->numbers;
+    numbers = numbers != NULL ? numbers : usm_dlpack_type_of(kDLCUDA)->numbers;
+    out->plain = true;
+    out->handle = usmpy_address_of(object, "stream", &number) > 0
+                      ? usm_stream_of_number(numbers, (uint64_t)(uintptr_t)number)
+                      : NULL;
+    return out->handle != NULL
+               ? 1
+               : usmpy_refuse(PyExc_ValueError, "stream is %.100R; %s is allowed", object, numbers->allowed);
+}
+
+int usmpy_stream_parse(usmpy_state *state, PyObject *object, const usm_device *device, usmpy_stream *out)
 {
     *out = (usmpy_stream){.device = -1};
     if (Py_IS_TYPE(object, state->queue_type)) {
@@ -132,15 +166,7 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
         return 1;
     }
     if (PyLong_Check(object) && !PyBool_Check(object)) {
-        if (usmpy_address_of(object, "stream", &out->handle) <= 0 || out->handle == NULL) {
-            return usmpy_refuse(
-                PyExc_ValueError,
-                "stream is %.100R; 1 (the legacy default stream), 2 (the calling thread's) or the address "
-                "of a stream is allowed",
-                object);
-        }
-        out->plain = true;
-        return 1;
+        return by_number(state, object, device, out);
     }
     if (object == Py_None || PyLong_Check(object) || PyFloat_Check(object) || PyUnicode_Check(object) ||
         Py_IS_TYPE(object, state->array_type)) {
@@ -181,14 +207,14 @@ usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, 
     if (any && stream->device < 0 && has_streams) {
         return otherwise;
     }
-    const usm_backend *backend =
-        has_streams ? otherwise->backend : usmpy_backend_for(state, USM_INTERFACE_CUDA);
-    if (backend == NULL) {
+    const usm_device *any_device = device_with_streams(state, otherwise);
+    if (any_device == NULL) {
         return NULL;
     }
+    const usm_backend *backend = any_device->backend;
     if (any && stream->device >= 0) {
         Py_BEGIN_ALLOW_THREADS
-            device = usm_device_from_dlpack(kDLCUDA, stream->device, NULL);
+            device = usm_device_from_dlpack(any_device->info.dlpack_type, stream->device, NULL);
         Py_END_ALLOW_THREADS
         if (device == NULL) {
             PyErr_Format(PyExc_ValueError,
@@ -275,7 +301,7 @@ PyObject *usmpy_queue_from_stream(usmpy_state *state, PyObject *Py_UNUSED(type),
     PyObject *object = arguments[0];
     usmpy_stream stream;
     usmpy_deferred_poll();
-    int found = usmpy_stream_parse(state, object, &stream);
+    int found = usmpy_stream_parse(state, object, NULL, &stream);
     if (found <= 0) {
         return found < 0 ? NULL
                          : usmpy_wrong_type(
@@ -307,7 +333,7 @@ PyObject *usmpy_queue_from_stream(usmpy_state *state, PyObject *Py_UNUSED(type),
 PyObject *usmpy_queue_cuda_stream(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     usm_queue *queue = usmpy_queue_of(self);
-    if (!usm_backend_has_streams(queue->backend)) {
+    if (!usm_backend_has_streams(queue->backend) || queue->device->info.dlpack_type != kDLCUDA) {
         return PyErr_Format(PyExc_TypeError, "a queue of backend %s is not a CUDA stream",
                             usm_backend_name(queue->backend));
     }

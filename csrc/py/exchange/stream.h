@@ -8,7 +8,7 @@
 #include "core/device/registry.h"
 #include "core/exchange/native.h"
 
-/* A stream= argument: a Queue, or a driver's stream in DLPack's numbers (core/streams/stream.h). */
+/* A stream= argument: a Queue, or a driver's stream (core/streams/stream.h). */
 typedef struct usmpy_stream {
     usm_queue *queue; /* borrowed; NULL for a driver's stream */
     void *handle;
@@ -17,12 +17,12 @@ typedef struct usmpy_stream {
 } usmpy_stream;
 
 /*
- * Parses a stream: a Queue; an int (a handle of the driver, 1 and 2 as in DLPack); an object with
- * __cuda_stream__; or a stream of CuPy (ptr), PyTorch (cuda_stream) or Numba (handle). 1; 0 without an
- * exception for anything else; -1 with ValueError for 0 and impossible handles, TypeError for a malformed
- * protocol, or the object's exception.
+ * Parses a stream: a Queue; an int, in DLPack's numbers for the device; an object with __cuda_stream__; or a
+ * stream of CuPy (ptr), PyTorch (cuda_stream) or Numba (handle). 1; 0 without an exception for anything else;
+ * -1 with ValueError for numbers that no stream of the device has, TypeError for a malformed protocol, or the
+ * object's exception. `device` is NULL if it is unknown.
  */
-int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out);
+int usmpy_stream_parse(usmpy_state *state, PyObject *object, const usm_device *device, usmpy_stream *out);
 
 /*
  * The device of a driver's stream: for a handle, the driver's answer; for 1 and 2, which are streams of every

@@ -87,9 +87,9 @@ PyObject *usmpy_home_queue(usmpy_state *state, DLDevice name, const void *pointe
     if (USM_LIKELY(type == kDLCPU)) {
         return Py_XNewRef(usmpy_host_queue(state)); /* whatever the id says: a CPU has one */
     }
-    bool is_kept = type == kDLCUDA && id >= 0 && id < USMPY_CUDA_QUEUES;
-    PyObject *queue = is_kept ? __atomic_load_n(&state->cuda_queues[id], __ATOMIC_ACQUIRE) : NULL;
-    if (USM_LIKELY(queue != NULL)) {
+    PyObject **slot = id >= 0 && id < USMPY_DEVICE_QUEUES ? &state->device_queues[id] : NULL;
+    PyObject *queue = slot != NULL ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : NULL;
+    if (USM_LIKELY(queue != NULL && usmpy_queue_of(queue)->device->info.dlpack_type == type)) {
         return Py_NewRef(queue);
     }
     usm_device *device;
@@ -105,7 +105,14 @@ PyObject *usmpy_home_queue(usmpy_state *state, DLDevice name, const void *pointe
             usm_dldevice_text(type, text, sizeof text), (int)id);
     }
     queue = usmpy_cached_queue(state, NULL, device);
-    return is_kept ? Py_XNewRef(publish(&state->cuda_queues[id], queue)) : queue;
+    if (queue != NULL && slot != NULL && device->info.dlpack_type == type &&
+        !usm_dlpack_type_of(type)->is_of_default_context) {
+        PyObject *empty = NULL; /* else that of a device of another type stays */
+        if (__atomic_compare_exchange_n(slot, &empty, queue, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            Py_INCREF(queue);
+        }
+    }
+    return queue;
 }
 
 /* The Queue object of a Queue or a USMArray, borrowed; NULL without an exception for anything else. */

@@ -147,7 +147,7 @@ PyObject *usmpy_queue_wait_for(usmpy_state *state, PyObject *self, PyObject *con
         earlier = usm_queue_retain(usmpy_queue_of(other));
     } else {
         usmpy_stream stream;
-        int found = usmpy_stream_parse(state, other, &stream);
+        int found = usmpy_stream_parse(state, other, queue->device, &stream);
         if (found == 0) {
             usmpy_wrong_type(
                 "other", other,
