@@ -196,10 +196,10 @@ APART = ["-fno-lto", "-fno-wrapv", "-fno-asynchronous-unwind-tables"]
 
 # Code that runs once, or before or after long work.
 RARE = {
-    "core/base": "blas error library lzma reclaimer thread",
+    "core/base": "blas error library reclaimer thread",
     "core/device": "registry context device place",
     "core/memory": "blocks connection track usage",
-    "core/builtin": "archive builtin_source",
+    "core/builtin": "builtin_source",
     "core/program": "program signature spirv",
     "core": "start",
     "core/tasks": "fork unretrieved",

@@ -7,7 +7,7 @@
 #include "core/base/fault.h"
 #include "core/base/live.h"
 #include "core/base/reclaimer.h"
-#include "core/builtin/archive.h"
+#include "core/builtin/kernel_source.h"
 #include "core/builtin/kernels.h"
 #include "core/copy/copy.h"
 #include "core/tasks/unretrieved.h"
@@ -132,15 +132,10 @@ static PyObject *kernel_sources(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 {
     PyObject *forms = PyList_New(0);
     for (int form = 0; forms != NULL && form < USM_KERNEL_FORMS; form++) {
-        const usm_kernel_source *source = usm_kernel_sources((usm_kernel_form)form);
-        PyObject *dict = source == NULL ? PyErr_NoMemory() : PyDict_New();
-        for (; dict != NULL && source->name != NULL; source++) {
-            size_t size;
-            char *restored = usm_kernel_restore(&source, 1, &size);
-            usmpy_put(
-                &dict, source->name,
-                restored != NULL ? PyBytes_FromStringAndSize(restored, (Py_ssize_t)size) : PyErr_NoMemory());
-            free(restored);
+        PyObject *dict = PyDict_New();
+        for (size_t i = 0; dict != NULL && i < usm_kernel_sources[form].n; i++) {
+            const usm_kernel_source *source = &usm_kernel_sources[form].first[i];
+            usmpy_put(&dict, source->name, PyBytes_FromStringAndSize(source->data, (Py_ssize_t)source->size));
         }
         usmpy_append(&forms, dict);
     }

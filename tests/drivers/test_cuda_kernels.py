@@ -1,15 +1,14 @@
 """The built-in kernels on CUDA: every cast, and memory that is not aligned."""
 
 import functools
-import runpy
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
 from libraries import need
 
 import usmpy
+from usmpy import _core
 
 need("ml_dtypes")
 
@@ -24,7 +23,6 @@ TYPES += ["float32", "float64", "bfloat16", "complex64", "complex128"]
 CORNERS = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, -2.5, 127.5, -128.5, 255.5, 256.0, 32767.5, 65504.0, 65519.9]
 CORNERS += [65520.0, 65535.5, 2.0**31, -(2.0**31), 2.0**32, 2.0**53 + 2, 2.0**63, -(2.0**63), 2.0**64, 1e-7]
 CORNERS += [6e-8, 3e-8, 6.1e-5, 1e38, 1e300, -1e39, np.inf, -np.inf, np.nan, 2.0**24 + 1, 1.00390625, 3.4e38]
-ROOT = Path(__file__).parents[2]
 
 
 def cast(x, target):
@@ -58,15 +56,10 @@ def test_casts_are_the_host_s(source):
 
 
 @functools.cache
-def texts():
-    return runpy.run_path(str(ROOT / "csrc" / "kernels" / "tools" / "embed.py"))["ptx_texts"]()
-
-
-@functools.cache
 def ptx(*names):
-    """The kernel named last, in a program of these texts."""
-    source = "".join(texts()[name] for name in names)
-    return usmpy.Program(source, device=DEVICE, language="ptx")[names[-1]]
+    """The kernel named last, in a program of these parts."""
+    source = b"".join(_core._kernel_sources()[1][name] for name in names)
+    return usmpy.Program(source.decode(), device=DEVICE, language="ptx")[names[-1]]
 
 
 def axes(shape, dst, src):
@@ -79,7 +72,7 @@ def axes(shape, dst, src):
 )
 @pytest.mark.parametrize("offset", [1, 2, 3, 8])
 def test_casts_of_memory_that_is_not_aligned(target, source, offset):
-    kernel = ptx("head", f"cast {target} {source}", "usm_cast_unaligned")
+    kernel = ptx(f"cast {target} {source}", "usm_cast_unaligned")
     values = np.arange(-10, 25).reshape(5, 7).astype(source)
     src, dst = np.zeros(2000, "u1"), usmpy.zeros(2000, dtype="uint8", device=DEVICE)
     src[offset : offset + values.nbytes] = np.frombuffer(values.tobytes(), "u1")
@@ -98,7 +91,7 @@ def test_casts_of_memory_that_is_not_aligned(target, source, offset):
 def test_fills_of_memory_that_is_not_aligned(size, offset):
     dst, pattern = usmpy.zeros(500, dtype="uint8", device=DEVICE), bytes(range(1, 17))
     given = pattern[:size] + bytes(16 - size)
-    ptx("head", "usm_fill_any")[64](dst[offset:], given, size, 7 * size).wait()
+    ptx("usm_fill_any")[64](dst[offset:], given, size, 7 * size).wait()
     out = dst.asnumpy()
     assert out[offset : offset + 7 * size].tobytes() == pattern[:size] * 7
     assert not out[:offset].any()

@@ -675,7 +675,6 @@ STATE = {
     "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
     "core/share/handle.c": {"this_process": "the boot and the process that handles name, read once"},
     "core/share/share.c": {"all": "the index of all blocks of several processes"},
-    "core/builtin/archive.c": {"decoded": "the sources of the kernels, decompressed once"},
     "core/builtin/builtin.c": {
         "known": "the host's place, which is for ever",
         "builtin_store": "keeps programs between processes, set at import",

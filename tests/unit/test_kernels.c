@@ -2,7 +2,7 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/builtin/archive.h"
+#include "core/builtin/kernel_source.h"
 #include "core/builtin/kernels.h"
 #include "core/copy/copy.h"
 
@@ -188,20 +188,18 @@ static void ranges_suit_the_device(void)
 
 static void sources_are_found_by_name(void)
 {
-    const usm_kernel_source *first = usm_kernel_sources(USM_KERNEL_OPENCL);
-    CHECK(usm_kernel_sources(USM_KERNEL_OPENCL) == first);
-    for (const usm_kernel_source *source = first; source->name != NULL; source++) {
-        CHECK(usm_kernel_source_named(first, source->name) == source);
-        size_t size;
-        char *text = usm_kernel_restore(&source, 1, &size);
-        CHECK_EQ(strlen(text), size);
-        CHECK(strstr(text, "#include") == NULL);
-        CHECK((strstr(text, "usm_sequence_") != NULL) == (strcmp(source->name, "sequence") == 0));
-        free(text);
+    for (int form = 0; form < USM_KERNEL_FORMS; form++) {
+        for (size_t i = 0; i < usm_kernel_sources[form].n; i++) {
+            const usm_kernel_source *source = &usm_kernel_sources[form].first[i];
+            CHECK(usm_kernel_source_find((usm_kernel_form)form, source->name) == source);
+            CHECK_EQ(source->data[source->size], 0);
+            CHECK(form == USM_KERNEL_SPIRV ? (uintptr_t)source->data % 4 == 0
+                                           : strlen(source->data) == source->size);
+        }
     }
-    CHECK(usm_kernel_source_named(first, "strided") != NULL);
-    CHECK(usm_kernel_source_named(first, "stride") == NULL);
-    CHECK(usm_kernel_source_named(first, "") == NULL);
+    CHECK(usm_kernel_source_find(USM_KERNEL_OPENCL, "strided") != NULL);
+    CHECK(usm_kernel_source_find(USM_KERNEL_OPENCL, "stride") == NULL);
+    CHECK(usm_kernel_source_find(USM_KERNEL_OPENCL, "") == NULL);
 }
 
 int main(void)

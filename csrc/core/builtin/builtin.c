@@ -94,7 +94,7 @@ static usm_status build_program(usm_place *place, const usm_builtin *builtin, us
         status = usm_error_driver(error, USM_DRIVER, place->context->backend->name, 0, "",
                                   "the driver does not build the kernels %s: %.480s", builtin->module, log);
     }
-    free(source.restored);
+    free(source.joined);
     free(log);
     return status;
 }

@@ -1,10 +1,23 @@
 #include "builtin_source.h"
 
-#include "archive.h"
+#include "core/base/heap.h"
 #include "core/device/backend.h"
+#include "kernel_source.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static int compare_name(const void *name, const void *source)
+{
+    return strcmp(name, ((const usm_kernel_source *)source)->name);
+}
+
+const usm_kernel_source *usm_kernel_source_find(usm_kernel_form form, const char *name)
+{
+    const struct usm_kernel_sources *sources = &usm_kernel_sources[form];
+    return bsearch(name, sources->first, sources->n, sizeof *sources->first, compare_name);
+}
 
 const char *usm_builtin_function(const usm_place *place, const usm_builtin *builtin)
 {
@@ -24,8 +37,8 @@ static bool rounds(const usm_place *place)
     return (place->device->info.single_fp_config & USM_FP_BIT(USM_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)) != 0;
 }
 
-static const usm_kernel_source *find_opencl(const usm_kernel_source *all, const usm_place *place,
-                                            const usm_builtin *builtin, usm_builtin_source *source)
+static const usm_kernel_source *find_opencl(const usm_place *place, const usm_builtin *builtin,
+                                            usm_builtin_source *source)
 {
     const usm_cast *cast = &builtin->cast;
     size_t room = sizeof source->options;
@@ -40,7 +53,7 @@ static const usm_kernel_source *find_opencl(const usm_kernel_source *all, const 
     }
     char name[40];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(builtin->module, "."), builtin->module);
-    return usm_kernel_source_named(all, name);
+    return usm_kernel_source_find(USM_KERNEL_OPENCL, name);
 }
 
 /* The kinds of numbers of make_spirv.py: integers that an int holds, that a long holds, other ones, reals. */
@@ -54,8 +67,8 @@ static const char *number_kind(usm_dtype dtype)
 }
 
 /* The types of a cast are specialization constants, by the numbers that make_spirv.py gives them. */
-static const usm_kernel_source *find_spirv(const usm_kernel_source *all, const usm_place *place,
-                                           const usm_builtin *builtin, usm_builtin_source *source)
+static const usm_kernel_source *find_spirv(const usm_place *place, const usm_builtin *builtin,
+                                           usm_builtin_source *source)
 {
     const usm_cast *cast = &builtin->cast;
     char name[64], wide_name[72];
@@ -73,55 +86,53 @@ static const usm_kernel_source *find_spirv(const usm_kernel_source *all, const u
     }
     /* The module that is made with fp64 where there are two of them. */
     const usm_kernel_source *wide =
-        place->device->info.has_fp64 ? usm_kernel_source_named(all, wide_name) : NULL;
-    return wide != NULL ? wide : usm_kernel_source_named(all, name);
+        place->device->info.has_fp64 ? usm_kernel_source_find(USM_KERNEL_SPIRV, wide_name) : NULL;
+    return wide != NULL ? wide : usm_kernel_source_find(USM_KERNEL_SPIRV, name);
 }
 
-/* The sources that the program consists of, three at most: of PTX each kernel alone. Returns how many. */
-static int find_sources(const usm_kernel_source *all, usm_kernel_form form, const usm_place *place,
-                        const usm_builtin *builtin, usm_builtin_source *source,
-                        const usm_kernel_source **found)
+/* A cast in PTX is a function that converts one element, and behind it the kernel that calls the function. */
+static usm_status join_cast(const usm_cast *cast, const usm_kernel_source *walk, usm_builtin_source *source,
+                            usm_error *error)
 {
-    int n = 0;
-    if (form == USM_KERNEL_OPENCL) {
-        found[n++] = find_opencl(all, place, builtin, source);
-    } else if (form == USM_KERNEL_SPIRV) {
-        found[n++] = find_spirv(all, place, builtin, source);
-    } else {
-        found[n++] = usm_kernel_source_named(all, "head");
-        if (usm_builtin_is_cast(builtin)) {
-            char element[40];
-            snprintf(element, sizeof element, "cast %s %s", name_of(builtin->cast.dst),
-                     name_of(builtin->cast.src));
-            found[n++] = usm_kernel_source_named(all, element);
-        }
-        found[n++] = usm_kernel_source_named(all, usm_builtin_function(place, builtin));
+    char name[40];
+    snprintf(name, sizeof name, "cast %s %s", name_of(cast->dst), name_of(cast->src));
+    const usm_kernel_source *element = usm_kernel_source_find(USM_KERNEL_PTX, name);
+    size_t size = element->size + walk->size;
+    source->joined = usm_malloc(size + 1);
+    if (source->joined == NULL) {
+        return usm_error_memory(error, size + 1, "a kernel");
     }
-    return n;
+    memcpy(source->joined, element->data, element->size);
+    memcpy(source->joined + element->size, walk->data, walk->size + 1);
+    source->program.data = source->joined;
+    source->program.size = size;
+    return USM_OK;
 }
 
 usm_status usm_builtin_source_find(const usm_place *place, const usm_builtin *builtin,
                                    usm_builtin_source *source, usm_error *error)
 {
+    usm_language language = place->context->backend->builtin_language;
     source->options[0] = 0;
-    source->restored = NULL;
-    source->program = (usm_program_source){
-        .language = place->context->backend->builtin_language, .options = source->options, .own = true};
-    if (source->program.language == USM_LANGUAGE_BUILTIN) {
+    source->joined = NULL;
+    source->program = (usm_program_source){.language = language, .options = source->options, .own = true};
+    if (language == USM_LANGUAGE_BUILTIN) {
         return USM_OK; /* the host has them in the extension */
     }
-    usm_kernel_form form = source->program.language == USM_LANGUAGE_OPENCL  ? USM_KERNEL_OPENCL
-                           : source->program.language == USM_LANGUAGE_SPIRV ? USM_KERNEL_SPIRV
-                                                                            : USM_KERNEL_PTX;
-    const usm_kernel_source *all = usm_kernel_sources(form), *found[3];
-    if (all == NULL) {
-        return usm_error_memory(error, usm_kernel_archives[form].size, "the sources of kernels");
+    const usm_kernel_source *found;
+    if (language == USM_LANGUAGE_PTX) {
+        found = usm_kernel_source_find(USM_KERNEL_PTX, usm_builtin_function(place, builtin));
+    } else {
+        found = (language == USM_LANGUAGE_OPENCL ? find_opencl : find_spirv)(place, builtin, source);
     }
-    int n = find_sources(all, form, place, builtin, source, found);
-    if (found[n - 1] == NULL) {
+    if (found == NULL) {
         return usm_error_set(error, USM_VALUE, "%s has no kernel %s", place->device->info.name,
                              builtin->module);
     }
-    source->program.data = source->restored = usm_kernel_restore(found, n, &source->program.size);
-    return source->restored != NULL ? USM_OK : usm_error_memory(error, source->program.size, "a kernel");
+    if (language == USM_LANGUAGE_PTX && usm_builtin_is_cast(builtin)) {
+        return join_cast(&builtin->cast, found, source, error);
+    }
+    source->program.data = found->data;
+    source->program.size = found->size;
+    return USM_OK;
 }

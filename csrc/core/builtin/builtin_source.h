@@ -5,9 +5,9 @@
 #include "builtin.h"
 
 typedef struct usm_builtin_source {
-    usm_program_source program; /* of `restored` and `options` */
+    usm_program_source program; /* borrows `options` and `joined` */
     char options[256];
-    char *restored; /* free() releases it; NULL for the host */
+    char *joined; /* a cast in PTX, which free() releases; else NULL */
 } usm_builtin_source;
 
 /* In the form that the backend of the place takes. The host's own have no source. Any thread, no lock. */
