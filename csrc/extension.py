@@ -273,7 +273,7 @@ def generate(jobs=None, verbose=None):
     """Brings up to date what scripts write: kernels, the table of operations, the stub and its docstrings."""
     build, kernels, tools = Build(GENERATED), CSRC / "kernels", CSRC / "kernels" / "tools"
     operations, py = kernels / "operations.py", CSRC / "py"
-    read = [path for kind in ("*.cl", "*.h", "*.ptx", "*.spv") for path in sorted(kernels.rglob(kind))]
+    read = [path for kind in ("*.cl", "*.h", "*.zip") for path in sorted(kernels.rglob(kind))]
     read += [operations, tools / "make_ptx.py", tools / "make_spirv.py"]
     written = [
         build.write(GENERATED / "kernels.c", tools / "embed.py", read),

@@ -5,6 +5,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -179,24 +180,45 @@ def embed(tmp_path):
     return run
 
 
+def changed_zip(kernels, form, name, change=None):
+    """Changes one file of generated/FORM.zip, or leaves it out."""
+    path = kernels / "generated" / f"{form}.zip"
+    with zipfile.ZipFile(path) as archive:
+        files = {member: archive.read(member) for member in archive.namelist()}
+    content = files.pop(name)
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, kept in files.items():
+            archive.writestr(member, kept)
+        if change is not None:
+            archive.writestr(name, change(content))
+
+
 def test_no_stored_kernel_is_missing():
     assert list(runpy.run_path(str(KERNELS / "tools" / "embed.py"))["missing"]()) == []
 
 
 @pytest.mark.parametrize(
-    ("name", "script"),
+    ("form", "name"),
     [
-        ("ptx/strided.ptx", "make_ptx.py"),
-        ("ptx/operate.exp_float32.ptx", "make_ptx.py"),
-        ("ptx/head.ptx", "make_ptx.py"),
-        ("spirv/sequence_fp64.spv", "make_spirv.py"),
-        ("spirv/cast_twofold_fp64.spv", "make_spirv.py"),
-        ("spirv/scan.uint64.spv", "make_spirv.py"),
+        ("ptx", "strided.ptx"),
+        ("ptx", "operate.exp_float32.ptx"),
+        ("ptx", "head.ptx"),
+        ("spirv", "sequence_fp64.spv"),
+        ("spirv", "cast_twofold_fp64.spv"),
+        ("spirv", "scan.uint64.spv"),
     ],
 )
-def test_a_missing_stored_kernel_ends_the_build(embed, name, script):
-    said = embed(lambda kernels: (kernels / "generated" / name).unlink())
-    assert said == [f"the stored kernel {name} is missing: run python csrc/kernels/tools/{script}"]
+def test_a_missing_stored_kernel_ends_the_build(embed, form, name):
+    said = embed(lambda kernels: changed_zip(kernels, form, name))
+    assert said == [f"the stored kernel {name} is missing: run python csrc/kernels/tools/make_{form}.py"]
+
+
+@pytest.mark.parametrize("form", ["ptx", "spirv"])
+def test_missing_stored_kernels_end_the_build(embed, form):
+    said = embed(lambda kernels: (kernels / "generated" / f"{form}.zip").unlink())
+    assert said == [
+        f"csrc/kernels/generated/{form}.zip is missing: run python csrc/kernels/tools/make_{form}.py"
+    ]
 
 
 def test_a_source_without_stored_kernels_ends_the_build(embed):
@@ -205,14 +227,13 @@ def test_a_source_without_stored_kernels_ends_the_build(embed):
     )
     assert said == [
         f"the stored kernel {name} is missing: run python csrc/kernels/tools/{script}"
-        for name, script in (("ptx/another.ptx", "make_ptx.py"), ("spirv/another.spv", "make_spirv.py"))
+        for name, script in (("another.ptx", "make_ptx.py"), ("another.spv", "make_spirv.py"))
     ]
 
 
 def test_a_missing_cast_ends_the_build(embed):
-    def change(kernels):
-        path = kernels / "generated" / "ptx" / "cast_elements.ptx"
-        path.write_text(path.read_text().replace("// cast bool int8\n", "// cast bool nothing\n"))
+    def rename(content):
+        return content.replace(b"// cast bool int8\n", b"// cast bool nothing\n")
 
-    said = embed(change)
+    said = embed(lambda kernels: changed_zip(kernels, "ptx", "cast_elements.ptx", rename))
     assert said == ["the stored kernel cast bool int8 is missing: run python csrc/kernels/tools/make_ptx.py"]

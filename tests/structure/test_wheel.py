@@ -99,7 +99,7 @@ def test_the_build_says_what_it_found_and_has_no_warning(build):
 
 
 def test_the_wheel_stays_small(build):
-    assert build[0].stat().st_size <= 2_500_000
+    assert build[0].stat().st_size <= 2_200_000
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(build):

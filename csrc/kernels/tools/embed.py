@@ -6,6 +6,7 @@ python csrc/kernels/tools/embed.py FILE     writes the tables of csrc/core/built
 import re
 import runpy
 import sys
+import zipfile
 from pathlib import Path
 
 KERNELS = Path(__file__).resolve().parents[1]
@@ -54,22 +55,35 @@ def plain_modules():
 
 
 def missing():
-    """What should be stored and is not, each with the script that makes it."""
+    """A message for each kernel that should be stored and is not."""
     sys.path.insert(0, str(KERNELS / "tools"))
     import make_ptx
     import make_spirv
 
-    files = [(f"ptx/{name}.ptx", "make_ptx.py") for name in make_ptx.FILES]
-    files += [(f"spirv/{name}.spv", "make_spirv.py") for name in make_spirv.MODULES]
-    yield from ((file, script) for file, script in files if not (GENERATED / file).is_file())
-    if (elements := GENERATED / "ptx" / "cast_elements.ptx").is_file():
-        pieces = set(re.findall(r"^// (.*)\n", elements.read_text(encoding="utf-8"), re.M))
-        yield from ((piece, "make_ptx.py") for piece in make_ptx.CASTS if piece not in pieces)
+    for form, names in (("ptx", make_ptx.inputs()), ("spirv", make_spirv.inputs())):
+        remedy = f"is missing: run python csrc/kernels/tools/make_{form}.py"
+        if not (GENERATED / f"{form}.zip").is_file():
+            yield f"csrc/kernels/generated/{form}.zip {remedy}"
+            continue
+        files = stored(form)
+        pieces = re.findall(r"^// (.*)\n", files.get("cast_elements.ptx", b"").decode(), re.M)
+        wanted = [*names, *(make_ptx.CASTS if pieces else ())]
+        yield from (
+            f"the stored kernel {name} {remedy}"
+            for name in wanted
+            if name not in files and name not in pieces
+        )
+
+
+def stored(form):
+    """{name: bytes} of generated/FORM.zip."""
+    with zipfile.ZipFile(GENERATED / f"{form}.zip") as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def ptx_programs():
     """{name: text}: each kernel with what it needs; of each cast the function that comes before usm_cast."""
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in GENERATED.glob("ptx/*.ptx")}
+    texts = {name[:-4]: text.decode() for name, text in stored("ptx").items() if name.endswith(".ptx")}
     head = texts.pop("head")
     _, *pieces = re.split(r"^// (.*)\n", texts.pop("cast_elements"), flags=re.M)
     programs = ptx_kernels(texts.pop("cast"))
@@ -103,7 +117,7 @@ def without_comments(text):
 def embedded():
     """{name: bytes} of each form, in the order of usm_kernel_form."""
     texts = {name: without_comments(text) for name, text in kernel_sources().items()}
-    modules = {path.stem: path.read_bytes() for path in GENERATED.glob("spirv/*.spv")}
+    modules = {name[:-4]: module for name, module in stored("spirv").items() if name.endswith(".spv")}
     encoded = ({name: text.encode() for name, text in form.items()} for form in (texts, ptx_programs()))
     return [*encoded, modules]
 
@@ -125,11 +139,8 @@ def c_source():
 
 def write(path):
     """Writes the C file, unless it is as it ought to be: it is compiled again only after a change."""
-    if lines := [
-        f"the stored kernel {name} is missing: run python csrc/kernels/tools/{script}"
-        for name, script in missing()
-    ]:
-        sys.exit("\n".join(lines))
+    if messages := list(missing()):
+        sys.exit("\n".join(messages))
     path, text = Path(path), c_source()
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,30 +1,63 @@
-"""The digests of generated/*/made_of.txt: for each stored kernel, of what it was made of, and of the file.
+"""The stored kernels, generated/FORM.zip, and their digests: what make_ptx.py and make_spirv.py share.
 
-make_ptx.py and make_spirv.py write them. With --digests these compare them with the sources and the files,
-which needs no compiler: a source that has changed since, a file that is missing, and a file of no source are
-stale.
+made_of.txt in each zip has digests for each file, of what it was made of, and of the file. With --digests the
+scripts compare them with the sources and the files, which needs no compiler: a source that has changed since,
+a file that is missing, and a file of no source are stale.
 """
 
 import hashlib
+import zipfile
+
+import embed
 
 
-def _line(path, inputs):
+class MissingCompiler(Exception):
+    """Says which one."""
+
+
+def _line(name, inputs, files):
     """The name alone where there is no file."""
-    parts = ("\0".join(inputs).encode(), path.read_bytes()) if path.is_file() else ()
-    return " ".join([path.name, *(hashlib.sha256(part).hexdigest() for part in parts)])
+    parts = ("\0".join(inputs).encode(), files[name]) if name in files else ()
+    return " ".join([name, *(hashlib.sha256(part).hexdigest() for part in parts)])
 
 
-def write(folder, inputs):
-    """`inputs` has for the name of each file the texts that it was made of."""
-    lines = (_line(folder / name, texts) for name, texts in inputs.items())
-    (folder / "made_of.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+def write(form, inputs, files):
+    """`inputs` has for each file the texts that it was made of. The same files give the same zip."""
+    lines = (_line(name, texts, files) for name, texts in inputs.items())
+    made = {name: files[name] for name in inputs if name in files}
+    made["made_of.txt"] = "".join(f"{line}\n" for line in lines).encode()
+    with zipfile.ZipFile(embed.GENERATED / f"{form}.zip", "w") as archive:
+        for name in sorted(made):
+            member = zipfile.ZipInfo(name)  # of 1980-01-01
+            member.create_system, member.external_attr = 3, 0o644 << 16  # Unix
+            archive.writestr(member, made[name], zipfile.ZIP_DEFLATED, 9)
 
 
-def stale(folder, inputs):
+def stale(inputs, files):
     """The names of files that are not what the digests say."""
-    lines = (folder / "made_of.txt").read_text(encoding="utf-8").splitlines()
-    others = {path.name for path in folder.iterdir()} - {"made_of.txt", *inputs}
+    lines = files.get("made_of.txt", b"").decode().splitlines()
     return [
-        *(name for name, texts in inputs.items() if _line(folder / name, texts) not in lines),
-        *sorted(others),
+        *(name for name, texts in inputs.items() if _line(name, texts, files) not in lines),
+        *sorted(files.keys() - {"made_of.txt", *inputs}),
     ]
+
+
+def main(form, inputs, make, options):
+    """The exit status. `make` gives {name: bytes} of all files or some, or raises MissingCompiler."""
+    path = embed.GENERATED / f"{form}.zip"
+    files = embed.stored(form) if path.is_file() else {}
+    if "--digests" in options:
+        wrong = stale(inputs, files)
+    else:
+        try:
+            made = make()
+        except MissingCompiler as reason:
+            print(reason)
+            return 77
+        if "--check" not in options:
+            write(form, inputs, {**files, **made})
+            return 0
+        wrong = [name for name in made if files.get(name) != made[name]]
+    for name in wrong:
+        print(f"{name} is not what the sources give; run csrc/kernels/tools/make_{form}.py")
+    return 1 if wrong else 0

@@ -1,4 +1,4 @@
-"""Writes the built-in kernels as PTX, for CUDA: csrc/kernels/generated/ptx. Builds have no compiler for it.
+"""Writes the built-in kernels as PTX, for CUDA: csrc/kernels/generated/ptx.zip. Builds have no compiler.
 
 python csrc/kernels/tools/make_ptx.py            writes them, with libnvrtc of the version below
 python csrc/kernels/tools/make_ptx.py --check    says which ones are not what the sources make today
@@ -9,12 +9,12 @@ their own. A module for a cast is put together when it is first needed (csrc/cor
 head.ptx, a piece of cast_elements.ptx that converts one element, and cast.ptx, which walks over the axes.
 """
 
+import collections
 import ctypes
 import glob
 import os
 import re
 import sys
-from pathlib import Path
 
 import embed
 import made_of
@@ -28,7 +28,6 @@ OPTIONS = [
     "-default-device",
     "--disable-warnings",
 ]
-FOLDER = Path(__file__).resolve().parents[1] / "generated" / "ptx"
 
 PRELUDE = """
 typedef unsigned char uchar;
@@ -108,6 +107,12 @@ USM_STRIDED_KERNEL(usm_cast_unaligned, -1, -1, FROM, usm_move)
 """
 
 
+REGISTER = re.compile(r"(%p|%rs|%rd|%r|%fd|%f)([1-9]\d*)(?!\w)")
+# The registers that an instruction writes: the first operand, unless that is an address. An instruction under
+# a predicate may write nothing.
+WRITTEN = re.compile(r"\t(?!(?:st|red|bra|bar|call|ret)\b)[a-z][\w.]* (\{[^}]*\}|[^,\[]*)")
+
+
 def candidates():
     """Where libnvrtc may be, the one that is asked for first."""
     if own := os.environ.get("USMPY_NVRTC_LIBRARY"):
@@ -153,7 +158,7 @@ def compile(nvrtc, source, *options):
 
 
 def tidied(ptx):
-    """Without comments, with short names; registers and labels of each function numbered as they appear."""
+    """Without comments, with short names, and few registers (renumbered)."""
     ptx = re.sub(r"[ \t]*//.*", "", ptx)
     ptx = re.sub(r"(?<=\S)[ \t]+", " ", re.sub(r"[ \t]+$", "", ptx, flags=re.M))
     ptx = re.sub(r"\n{2,}", "\n", ptx).lstrip("\n").replace("$L__BB", "$L")
@@ -164,14 +169,49 @@ def tidied(ptx):
 
 
 def renumbered(function):
-    numbers = {}
+    """The same function with other numbers of registers and labels, which halves what compression leaves.
 
-    def renumber(match):
-        kind = match[1]
-        known = numbers.setdefault(kind, {})
-        return f"{kind}{known.setdefault(match[2], len(known) + 1)}"
+    A register is local if an instruction writes it first and all others that name it follow before the next
+    label. After the last of these its number is free for another one. What drivers compile does not change by
+    that: they begin with a register for each value.
+    """
+    labels = {}
+    function = re.sub(r"(?<=\$L)\d+_\d+", lambda m: str(labels.setdefault(m[0], len(labels) + 1)), function)
+    # Assembler text of NVIDIA's headers, in a block of its own, declares registers that hide others.
+    function = re.sub(
+        r"\.reg \.u32 %r0,.*?\n\t}", lambda m: re.sub(r"%r(?=\d)", "%q", m[0]), function, flags=re.S
+    )
+    lines = function.splitlines(keepends=True)
+    named = [REGISTER.findall(line) if not line.startswith("\t.reg") else [] for line in lines]
+    block, blocks, last = 0, {}, {}  # blocks: behind which label a register is local, or None
+    for i, line in enumerate(lines):
+        block += line.startswith("$L")
+        written = REGISTER.findall(match[1]) if (match := WRITTEN.match(line)) else []
+        for register in named[i]:
+            if blocks.setdefault(register, block if register in written else None) != block:
+                blocks[register] = None
+            last[register] = i
+    counts, numbers, free = collections.Counter(), {}, collections.defaultdict(list)
 
-    return re.sub(r"(%p|%rs|%rd|%r|%fd|%f|\$L(?=\d+_))([1-9]\d*|\d+_\d+)(?!\w)", renumber, function)
+    def add(kind):
+        counts[kind] += 1
+        return counts[kind]
+
+    numbers |= {register: add(register[0]) for register in blocks if blocks[register] is None}
+    for i, registers in enumerate(named):
+        for register in registers:
+            if register not in numbers:
+                unused = free[register[0]]
+                numbers[register] = min(unused) if unused else add(register[0])
+                free[register[0]] = [number for number in unused if number != numbers[register]]
+        for register in set(registers):
+            if blocks[register] is not None and last[register] == i:
+                free[register[0]].append(numbers[register])
+        if registers:
+            lines[i] = REGISTER.sub(lambda m: f"{m[1]}{numbers[m.groups()]}", lines[i])
+    return re.sub(
+        r"(?<=\t)(\.reg \.\w+ (%\w+))<\d+>", lambda m: f"{m[1]}<{counts[m[2]] + 1}>", "".join(lines)
+    )
 
 
 def without_spaces(name):
@@ -214,8 +254,14 @@ def inputs():
     return {f"{name}.ptx": [*common, *own] for name, own in sources().items()}
 
 
-def make(nvrtc):
-    """{name of the file: text}"""
+def make():
+    """{name of the file: bytes}"""
+    nvrtc = find_compiler()
+    if nvrtc is None:
+        version = "{}.{}".format(*VERSION)
+        raise made_of.MissingCompiler(
+            f"libnvrtc {version} is not installed: pip install nvidia-cuda-nvrtc-cu12=={version}.*"
+        )
     found = sources()
     text, *_ = found.pop("cast_elements")
     del found["head"]
@@ -224,30 +270,8 @@ def make(nvrtc):
     files["cast"] = re.sub(r"^\.extern [^{}]*?;\n", "", walk, flags=re.M)
     pieces = (f"// {name}\n{element(nvrtc, *name.split()[1:], text)}" for name in CASTS)
     files["cast_elements"] = "".join(pieces)
-    return {f"{name}.ptx": text for name, text in files.items()}
-
-
-def main(arguments):
-    if "--digests" in arguments:
-        stale = made_of.stale(FOLDER, inputs())
-    else:
-        nvrtc = find_compiler()
-        if nvrtc is None:
-            version = "{}.{}".format(*VERSION)
-            print(f"libnvrtc {version} is not installed: pip install nvidia-cuda-nvrtc-cu12=={version}.*")
-            return 77
-        made = {FOLDER / name: text for name, text in make(nvrtc).items()}
-        stale = [path.name for path, text in made.items() if not path.is_file() or path.read_text() != text]
-        if "--check" not in arguments:
-            FOLDER.mkdir(exist_ok=True)
-            for path, text in made.items():
-                path.write_text(text, encoding="utf-8")
-            made_of.write(FOLDER, inputs())
-            return 0
-    for name in stale:
-        print(f"{name} is not what the sources give; run csrc/kernels/tools/make_ptx.py")
-    return 1 if stale else 0
+    return {f"{name}.ptx": text.encode() for name, text in files.items()}
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(made_of.main("ptx", inputs(), make, sys.argv[1:]))

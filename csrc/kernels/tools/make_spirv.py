@@ -1,6 +1,6 @@
-"""The built-in kernels as SPIR-V, for Level Zero: what csrc/kernels/generated/spirv holds.
+"""The built-in kernels as SPIR-V, for Level Zero: csrc/kernels/generated/spirv.zip.
 
-python csrc/kernels/tools/make_spirv.py            writes the modules, and made_of.txt
+python csrc/kernels/tools/make_spirv.py            writes the modules
 python csrc/kernels/tools/make_spirv.py --check    exit status 1 if a module is not what the sources give
 python csrc/kernels/tools/make_spirv.py --digests  the same by digests (made_of.py), without a compiler
 python csrc/kernels/tools/make_spirv.py fill       one module; --check fill
@@ -22,7 +22,6 @@ from pathlib import Path
 import embed
 import made_of
 
-FOLDER = Path(__file__).resolve().parents[1] / "generated" / "spirv"
 RELEASE = "14"
 # Optimised for size: a third of the bytes that clang writes without its passes. The driver's compiler
 # vectorises.
@@ -223,7 +222,17 @@ def text_of(name):
     return cast_source(source[len("cast_") :]) if cast else embed.kernel_sources()[source]
 
 
-def make(name, folder):
+def make(names):
+    """{name of the file: bytes}"""
+    if not release("clang-14") == release("llvm-spirv-14") == RELEASE:
+        raise made_of.MissingCompiler(
+            f"clang-14 and llvm-spirv-14 are needed, of version {RELEASE}; --digests needs none"
+        )
+    with tempfile.TemporaryDirectory() as scratch:
+        return {f"{name}.spv": compile(name, Path(scratch)) for name in names}
+
+
+def compile(name, folder):
     source, options = MODULES[name]
     file, bitcode, module = (folder / f"{source}{suffix}" for suffix in (".cl", ".bc", ".spv"))
     file.write_text(text_of(name), encoding="utf-8")
@@ -279,26 +288,7 @@ def inputs():
 
 def main(arguments):
     names = [name for name in arguments if not name.startswith("--")] or list(MODULES)
-    if "--digests" in arguments:
-        stale = made_of.stale(FOLDER, inputs())
-    elif not release("clang-14") == release("llvm-spirv-14") == RELEASE:
-        print(f"clang-14 and llvm-spirv-14 are needed, of version {RELEASE}; --digests needs none")
-        return 77
-    else:
-        with tempfile.TemporaryDirectory() as scratch:
-            made = {FOLDER / f"{name}.spv": make(name, Path(scratch)) for name in names}
-        stale = [
-            path.name for path, module in made.items() if not path.is_file() or path.read_bytes() != module
-        ]
-        if "--check" not in arguments:
-            FOLDER.mkdir(exist_ok=True)
-            for path, module in made.items():
-                path.write_bytes(module)
-            made_of.write(FOLDER, inputs())
-            return 0
-    for name in stale:
-        print(f"{name} is not what the sources give; run csrc/kernels/tools/make_spirv.py")
-    return 1 if stale else 0
+    return made_of.main("spirv", inputs(), lambda: make(names), arguments)
 
 
 if __name__ == "__main__":
