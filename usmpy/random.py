@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from . import _core
 from ._arrays.objects import as_int, shown
-from ._kernels.elementwise import ElementwiseKernel
+from ._kernels.helpers import ElementwiseKernel
 from ._kernels.philox import PHILOX
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import

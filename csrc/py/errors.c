@@ -69,7 +69,7 @@ PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure)
 /*
  * The exception that a waiter gets: a copy of the host task's own. The failure keeps the original, which must
  * not reference the waiter's frame: the garbage collector cannot find the cycle of frame, queue and exception
- * (usmpy/_events/failure.py).
+ * (usmpy/_failure.py).
  */
 static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
 {
@@ -77,7 +77,7 @@ static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
     if (kept == NULL || failure->payload == NULL) {
         return kept;
     }
-    PyObject *copy = usmpy_call("usmpy._events.failure", "again", "(O)", kept);
+    PyObject *copy = usmpy_call("usmpy._failure", "again", "(O)", kept);
     if (copy != NULL
             ? !PyExceptionInstance_Check(copy)
             : PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError)) {
@@ -202,7 +202,7 @@ static void set_unretrieved(usmpy_state *state, usm_failure *failure)
         return;
     }
     if (exception != NULL) {
-        usmpy_call("usmpy._events.failure", "raise_unretrieved", "(N)", exception);
+        usmpy_call("usmpy._failure", "raise_unretrieved", "(N)", exception);
     }
 }
 
@@ -244,7 +244,7 @@ void usmpy_errors_start(void)
 /* Clears the variables of the task's frames, which may reference the memory that will hold the failure. */
 static void settle(PyObject *exception)
 {
-    PyObject *result = usmpy_call("usmpy._events.failure", "settle", "(O)", exception);
+    PyObject *result = usmpy_call("usmpy._failure", "settle", "(O)", exception);
     if (result == NULL) { /* without memory, or while the interpreter finalizes, the frames live as long as
                              the failure */
         PyErr_Clear();

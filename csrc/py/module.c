@@ -160,7 +160,7 @@ static int add_functions(PyObject *module)
         usmpy_mask_functions,       usmpy_asarray_functions,   usmpy_reduce_functions,
         usmpy_joining_functions,    usmpy_copyto_functions,    usmpy_operation_functions,
         usmpy_matmul_functions,     usmpy_sort_functions,      usmpy_share_functions,
-        usmpy_deferred_functions,
+        usmpy_deferred_functions,   usmpy_python_functions,
 #ifdef USM_TESTING
         usmpy_testing_functions,
 #endif

@@ -165,7 +165,7 @@ extern PyMethodDef usmpy_device_functions[], usmpy_placement_functions[], usmpy_
     usmpy_memory_functions[], usmpy_mask_functions[], usmpy_asarray_functions[], usmpy_reduce_functions[],
     usmpy_joining_functions[], usmpy_copyto_functions[], usmpy_operation_functions[],
     usmpy_matmul_functions[], usmpy_sort_functions[], usmpy_share_functions[], usmpy_deferred_functions[],
-    usmpy_logic_functions[];
+    usmpy_logic_functions[], usmpy_python_functions[];
 
 /* Once a process: tells the core how to find the Python line that makes an allocation. */
 void usmpy_memory_start(void);

@@ -49,7 +49,7 @@ def public_names(text):
             names.add(node.name)
         elif isinstance(node, ast.AnnAssign):
             names.add(node.target.id)
-    return sorted(name for name in names - NOT_EXPORTED if not name.startswith("_"))
+    return sorted(name for name in names - NOT_EXPORTED if name[0] != "_" or name.startswith("__"))
 
 
 def stub():

@@ -23,7 +23,7 @@ from c_api import READ, READ_WRITE, WRITE, Info, accesses
 from producers import Producer, Tensor
 
 import usmpy
-from usmpy._events import failure as _failure
+from usmpy import _failure
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples" / "c_api"

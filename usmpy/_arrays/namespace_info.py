@@ -131,24 +131,4 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:
-    """Return an object that describes this namespace: capabilities, devices and dtypes.
-
-    Returns
-    -------
-    NamespaceInfo
-        Its methods are ``capabilities()``, ``default_device()``, ``default_dtypes()``, ``devices()`` and
-        ``dtypes()``.
-
-    Notes
-    -----
-    The array API standard 2025.12, ``__array_namespace_info__``.
-
-    Examples
-    --------
-    >>> info = usmpy.__array_namespace_info__()
-    >>> info.default_dtypes(device="host")["real floating"]
-    usmpy.float64
-    >>> list(info.dtypes(kind="real floating", device="host"))
-    ['float32', 'float64']
-    """
     return NamespaceInfo()

@@ -6,7 +6,6 @@ import operator
 import sys
 
 from .. import _core
-from .._numpy.conversions import _PACKED
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+# Types of NumPy's ml_dtypes with these names have one byte an element.
+PACKED = {"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"}
 _MOST = 80  # characters of a name or a representation in a message
 
 # What arrays here do not have, by the kind of NumPy's type, and the call that makes an array which they are.
@@ -243,7 +244,7 @@ def _words(obj: Any, array: np.ndarray[Any, Any]) -> str:
     shown = str(dtype)[:_MOST]
     text = "obj" if type(obj) is type(array) else "numpy.asarray(obj)"
     block = text if array.ndim and array.flags.c_contiguous else "numpy.ascontiguousarray(obj)"
-    if dtype.kind in _WAYS and dtype.name not in _PACKED:
+    if dtype.kind in _WAYS and dtype.name not in PACKED:
         what, way = _WAYS[dtype.kind]
         way = (
             "; " + way.format(array=text, block=block) if "float64" not in way or _has_numbers(array) else ""
@@ -258,7 +259,7 @@ def _words(obj: Any, array: np.ndarray[Any, Any]) -> str:
 
 def _is_known(dtype: np.dtype[Any]) -> bool:
     known = getattr(_core, dtype.name, None)
-    return dtype.isnative and dtype.name not in _PACKED and isinstance(known, _core.DType)
+    return dtype.isnative and dtype.name not in PACKED and isinstance(known, _core.DType)
 
 
 def read(obj: Any, refusal: Exception | None) -> Any:

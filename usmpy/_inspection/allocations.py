@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from .._core import _live_allocations
+import time
+from typing import NamedTuple
 
-TYPE_CHECKING = False  # typing itself takes a millisecond to import
-if TYPE_CHECKING:
-    from .allocation import Allocation
+from .._core import Device, _live_allocations
+
+
+class Allocation(NamedTuple):
+    """One allocation that is alive."""
+
+    nbytes: int
+    """Size of its block, or of the imported memory, in bytes."""
+    usm_type: str
+    device: Device
+    address: int | None
+    imported: bool
+    """Whether the memory belongs to another library."""
+    age_s: float
+    """Time since the allocation, in seconds."""
+    where: str | None
+    """The line outside of usmpy that allocated it; None if no Python code did."""
+
+    def __str__(self) -> str:
+        what = "imported" if self.imported else self.usm_type
+        where = self.where or "a place that is not in Python"
+        place = f"{what} memory on {self.device.filter_string}"
+        return f"{self.nbytes} bytes of {place}, {self.age_s:.3f} s old: {where}"
 
 
 def live_allocations() -> list[Allocation]:
-    """List the allocations that are alive and were made under ``track_allocations(True)``, oldest first.
-
-    Returns
-    -------
-    list of Allocation
-        Named tuples: `nbytes`; `usm_type`; `device`; `address`; `imported`, whether the memory belongs to
-        another library; `age_s` in seconds; and `where`, the line that allocated it, as
-        ``file.py:12 in function``, or None if no Python code did.
-
-    Examples
-    --------
-    >>> import usmpy
-    >>> before = usmpy.track_allocations(True)
-    >>> x = usmpy.zeros(1024, dtype="uint8", device="host")
-    >>> usmpy.live_allocations()[-1].usm_type
-    'device'
-    >>> usmpy.track_allocations(before)
-    True
-    """
-    import time
-
-    from .allocation import Allocation
-
     now = time.monotonic_ns()
     return [
         Allocation(nbytes, usm_type, device, address, imported, (now - born_ns) / 1e9, where)

@@ -99,26 +99,6 @@ def reasons(report: _BackendReport) -> list[str]:
 
 
 def diagnose() -> str:
-    """Explain which devices are available, and why others are missing.
-
-    Returns
-    -------
-    str
-        For each backend: the number of its devices, the libraries that were opened or tried, and their
-        errors, environment variables that filter devices, and what to install.
-
-    Notes
-    -----
-    The call starts every backend. It does not raise if a backend is missing or broken.
-
-    Examples
-    --------
-    >>> import usmpy
-    >>> print(usmpy.diagnose())
-    usmpy ..., Python ...
-    host: 1 device(s)
-      host:cpu:0: ...
-    """
     import platform
 
     from .. import __version__

@@ -61,90 +61,18 @@ class _Plan:
         self.extra: tuple[int | bytes, ...] = ()  # the arguments behind the arrays
 
 
-class ElementwiseKernel(_core._Immutable):
-    """A function of the elements at one index, written in the portable kernel language.
-
-    A call broadcasts its arguments, runs the operation once for each element, and returns the result: one
-    array, a tuple of arrays if there are several outputs, or None if there is none.
-
-    Parameters
-    ----------
-    inputs : str
-        The inputs, as types and names: ``"T x, float32 y, raw T table"``. A type is a dtype or a single
-        letter, which stands for the dtype of the arrays that are passed for it. A number may be passed for an
-        input that is not raw. The operation sees an element of the array, and for a raw input the whole
-        array, as a pointer to contiguous elements in row-major order.
-    outputs : str
-        The outputs, in the same form. If there is none, the operation may write to raw inputs that are not
-        declared as ``const``.
-    operation : str or function
-        Statements that assign the outputs, such as ``"z = x + y"``. They may use `i`, the index of the
-        element in row-major order, and `n`, the number of elements, which `_ind.size()` means as well. Or a
-        Python function of the inputs, in the language of `kernel`, which returns the output or a tuple of
-        them.
-    name : str, optional
-        The kernel's name in messages and traces.
-    preamble : str, optional
-        Code in front of the kernel: functions, structs and macros. The type variables are defined there.
-    options : str, optional
-        Options of the compiler, as `Program` takes them.
-
-    Raises
-    ------
-    ValueError
-        A declaration is malformed, a name is reserved or occurs twice, or there is nothing to write to.
-    TypeError
-        An argument has a wrong type.
-    BuildError
-        A bracket of the operation is not closed. At a call: the program does not build; the message names the
-        line of the operation or the preamble.
-
-    Notes
-    -----
-    A call is ``kernel(*inputs, out=None, size=None, where=None, depends=(), queue=None)``. The outputs may
-    also follow the inputs by position.
-
-    - `out` is an array, or a tuple with an array or None for each output, of the result's shape and dtype. It
-      may be one of the inputs; an input that it overlaps otherwise is copied first.
-    - `size` is the number of elements if all inputs are raw arrays or numbers.
-    - `where` is an array of bool that broadcasts with the inputs: elements where it is False are not
-      computed. They keep their values in `out`, and are 0 in a new array.
-    - `depends` holds Events that the work is ordered after; work on the same memory is ordered in any case.
-    - `queue` is the queue of a call without arrays. Other calls run in the queue that their arrays share, and
-      raise ExecutionPlacementError if they share none.
-
-    Arrays whose dtype differs from the declared one are cast element by element if ``casting="same_kind"``
-    allows that, and so are numbers; otherwise the call raises TypeError, and OverflowError for a number that
-    does not fit. Arrays may have any strides; only raw ones are copied if they are not contiguous. Raw inputs
-    that are written to have to be writable and contiguous, and to share no memory with each other.
-
-    One program is built for each set of dtypes, for contiguous arrays and for others, and kept on disk.
-
-    Examples
-    --------
-    >>> import usmpy
-    >>> squared = usmpy.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * (x - y)", "squared")
-    >>> x = usmpy.arange(6, dtype="float32", device="host").reshape(2, 3)
-    >>> squared(x, x[0]).tolist()
-    [[0.0, 0.0, 0.0], [9.0, 9.0, 9.0]]
-    >>> squared(x, 5, out=x).tolist()
-    [[25.0, 16.0, 9.0], [4.0, 1.0, 0.0]]
-    >>> scatter = usmpy.ElementwiseKernel("T x, int64 at, raw T y", "", "y[at] = x", "scatter")
-    >>> y = usmpy.zeros(4, dtype="int32", device="host")
-    >>> scatter(5, usmpy.asarray([0, 2], device="host"), y)
-    >>> y.tolist()
-    [5, 0, 5, 0]
-    """
+class Elementwise:
+    """What an ElementwiseKernel does."""
 
     def __init__(
         self,
         inputs: str,
         outputs: str,
         operation: str | Callable[..., Any],
-        name: str = "kernel",
+        name: str,
         *,
-        preamble: str = "",
-        options: str = "",
+        preamble: str,
+        options: str,
     ) -> None:
         self._inputs = parameters.parse(inputs, "inputs", RESERVED)
         self._outputs = parameters.parse(outputs, "outputs", RESERVED)
@@ -163,30 +91,25 @@ class ElementwiseKernel(_core._Immutable):
             )
         parameters.check_names((*self._inputs, *self._outputs))
         check_brackets(operation, "operation")
-        self._name = name
+        self.name = name
         self._operation = operation = with_size(operation)
         self._preamble = preamble
         self._words = words(operation)
         self._programs = Programs(name, options)
         self._plans: dict[tuple[Any, ...], _Plan] = {}
 
-    @property
-    def name(self) -> str:
-        """The kernel's name in messages and traces."""
-        return self._name
-
-    def __repr__(self) -> str:
+    def describe(self) -> str:
         inputs, outputs = (", ".join(map(str, part)) for part in (self._inputs, self._outputs))
-        return f"<ElementwiseKernel {self._name}({inputs}) -> {outputs}>"
+        return f"{self.name}({inputs}) -> {outputs}"
 
-    def __call__(
+    def run(
         self,
-        *args: Any,
-        out: USMArray | tuple[USMArray | None, ...] | None = None,
-        size: int | None = None,
-        where: USMArray | None = None,
-        depends: Event | Iterable[Event] = (),
-        queue: Queue | None = None,
+        args: tuple[Any, ...],
+        out: USMArray | tuple[USMArray | None, ...] | None,
+        size: int | None,
+        where: USMArray | None,
+        depends: Event | Iterable[Event],
+        queue: Queue | None,
     ) -> Any:
         # The fast path: arrays of one queue and numbers, in shapes and types that were seen before.
         if size is None and where is None and queue is None and (out is None or type(out) is _core.USMArray):
@@ -230,22 +153,22 @@ class ElementwiseKernel(_core._Immutable):
         queue: Queue | None,
     ) -> Any:
         """A call with new shapes or types, or with results, a mask or a queue that the caller names."""
-        args, out = call.split(self._name, self._inputs, self._outputs, args, out)
-        given = call.given_outputs(self._name, self._outputs, out)
+        args, out = call.split(self.name, self._inputs, self._outputs, args, out)
+        given = call.given_outputs(self.name, self._outputs, out)
         args = tuple(
-            call.input_of(value, parameter, self._name)
+            call.input_of(value, parameter, self.name)
             for parameter, value in zip(self._inputs, args, strict=True)
         )
         if where is not None:
-            call.check_where(where, self._name)
+            call.check_where(where, self.name)
         arrays = call.arrays_of(self._inputs, args, self._outputs, given, where)
-        chosen = call.common_queue(self._name, arrays, queue)
-        call.check_output_memory(self._name, self._outputs, given)
+        chosen = call.common_queue(self.name, arrays, queue)
+        call.check_output_memory(self.name, self._outputs, given)
         written, changed = self._outputs, given
         if self._written:
             written = tuple(self._inputs[k] for k in self._written)
             changed = tuple(args[k] for k in self._written)
-            call.check_changed(self._name, written, changed)
+            call.check_changed(self.name, written, changed)
         overlaps = [
             k not in self._written
             and isinstance(value, _core.USMArray)
@@ -254,7 +177,7 @@ class ElementwiseKernel(_core._Immutable):
         ]
         values = list(args)
         if any(overlaps):
-            depends = call.order_after(chosen, depends, self._name)
+            depends = call.order_after(chosen, depends, self.name)
             if where is not None and overlaps.pop():
                 where = where.copy()
             values = [
@@ -288,11 +211,11 @@ class ElementwiseKernel(_core._Immutable):
     ) -> _Plan:
         everything = (*self._inputs, *self._outputs)
         values = (*args, *given)
-        declared, variables = call.resolve(self._name, everything, len(args), values, queue.device)
+        declared, variables = call.resolve(self.name, everything, len(args), values, queue.device)
         plan = _Plan()
         plan.dtypes = declared[len(args) :]
         plan.shape = self._shape(args, given, size, where)
-        call.check_output_types(self._name, self._outputs, given, plan.dtypes, plan.shape)
+        call.check_output_types(self.name, self._outputs, given, plan.dtypes, plan.shape)
         operands = [value for value in (*args, *given, where) if isinstance(value, _core.USMArray)]
         plan.usm_type = call.widest(operands)
         looped = [  # arrays that the loop walks over
@@ -368,12 +291,12 @@ class ElementwiseKernel(_core._Immutable):
             operands.append(("where", where.shape))
         if size is not None:
             if isinstance(size, bool) or not hasattr(size, "__index__"):
-                raise TypeError(f"{self._name}: size is {call.with_article(size)}; an int is allowed")
+                raise TypeError(f"{self.name}: size is {call.with_article(size)}; an int is allowed")
             if size.__index__() < 0:
-                raise ValueError(f"{self._name}: size is {size}; 0 or more is allowed")
+                raise ValueError(f"{self.name}: size is {size}; 0 or more is allowed")
             if operands:
                 raise ValueError(
-                    f"{self._name}: size is given, and {operands[0][0]} has a shape; size is for calls whose "
+                    f"{self.name}: size is given, and {operands[0][0]} has a shape; size is for calls whose "
                     "inputs are all raw arrays or numbers"
                 )
             return (size.__index__(),)
@@ -385,8 +308,8 @@ class ElementwiseKernel(_core._Immutable):
             ][:1]
         if not operands and any(parameter.raw for parameter in (*self._inputs, *self._outputs)):
             results = " or out=" if self._outputs else ""
-            raise ValueError(f"{self._name}: all inputs are raw arrays or numbers; pass size={results}")
-        return layout.broadcast(self._name, operands) if operands else ()
+            raise ValueError(f"{self.name}: all inputs are raw arrays or numbers; pass size={results}")
+        return layout.broadcast(self.name, operands) if operands else ()
 
     def _choose(self, plan: _Plan, axes: list[layout.Axis], operands: int, device: _core.Device) -> str:
         """The form of the kernel, its range and its arguments behind the arrays."""
@@ -432,7 +355,7 @@ class ElementwiseKernel(_core._Immutable):
             if where is not None:
                 values.append(where)
             if plan.compact or plan.copies:
-                depends = call.order_after(queue, depends, self._name)
+                depends = call.order_after(queue, depends, self.name)
                 self._launch_copies(plan, values, len(args), given)
             else:
                 if not plan.plain:
@@ -442,7 +365,7 @@ class ElementwiseKernel(_core._Immutable):
                     ]
                 bound = plan.bound
                 if depends != ():
-                    bound = plan.kernel[plan.space, call.check_depends(depends, self._name)]
+                    bound = plan.kernel[plan.space, call.check_depends(depends, self.name)]
                 bound(*values, *plan.extra)
         if not results:
             return None
@@ -532,7 +455,7 @@ class ElementwiseKernel(_core._Immutable):
                 f"strides[{operands}][{layout.MOST_AXES}]; }} usm_layout;"
             )
             declared.append("usm_layout usm_l")
-        source.add(f"kernel void {function_name(self._name, self._words)}({', '.join(declared)})", "{")
+        source.add(f"kernel void {function_name(self.name, self._words)}({', '.join(declared)})", "{")
         if form in (_DEEP, _ROWS):
             source.add("long usm_rest = (long)get_global_id(0);")
             source.add("".join(f"long usm_o{k} = 0; " for k in range(operands)))

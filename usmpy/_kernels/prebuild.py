@@ -66,33 +66,6 @@ def _calls(queue: Queue, dtype: Any, types: list[Any]) -> Iterator[Callable[[], 
 
 
 def prebuild(device: _Placement = None) -> None:
-    """Build the kernels of all functions for a device.
-
-    Without this call, each kernel is built when it is first needed.
-
-    Parameters
-    ----------
-    device : Device, Queue, USMArray or str, optional
-        The device, as `empty` takes it; the default one if it is None.
-
-    Raises
-    ------
-    TypeError
-        `device` has a wrong type.
-    BackendUnavailable
-        There is no such device.
-
-    Notes
-    -----
-    The call blocks until everything is built, on several threads: from milliseconds on the host and on
-    OpenCL devices that are its processors, which need no kernels, to minutes. What was built is kept on disk
-    (docs/portable.md), so that other processes load it. NVIDIA's driver keeps its programs itself.
-
-    Examples
-    --------
-    >>> import usmpy
-    >>> usmpy.prebuild("host")
-    """
     import contextlib
     import os
     from concurrent.futures import ThreadPoolExecutor

@@ -35,77 +35,8 @@ def block_length(n: int) -> int:
     return max(_LEAST_BLOCK, -(-share // LANES) * LANES)
 
 
-class ReductionKernel(_core._Immutable):
-    """A reduction of elements along axes, written in the portable kernel language.
-
-    A call broadcasts its arguments, maps the elements at each index to one value, combines the values along
-    the axes, and returns the result: one array, or a tuple of arrays if there are several outputs.
-
-    Parameters
-    ----------
-    inputs : str
-        The inputs, as in `ElementwiseKernel`; at least one is an array that is not raw.
-    outputs : str
-        The outputs, as types and names; at least one, and none is raw.
-    map : str or function
-        The expression that makes the value to combine from the elements at one index, such as ``"x * y"``. It
-        may use `i`, the position among the elements that are combined, and `n`, their number.
-    reduce : str or function
-        The expression that combines two values, `a` and `b`: ``"a + b"``. Its result may not depend on the
-        order or the grouping of the values, except for rounding.
-    post : str or function
-        Statements that assign the outputs from the combined value `a`, such as ``"y = a / n"``.
-    identity : number, str or None
-        The value that changes no other one when it is combined: the result where nothing is combined, and the
-        value of elements that `where` leaves out. With None, both are refused.
-    name : str, optional
-        The kernel's name in messages and traces.
-    reduce_type : str or DType, optional
-        The type of the values: a dtype, a type variable, or a type that the preamble defines; by default the
-        type of the first output.
-    preamble : str, optional
-        Code in front of the kernel: functions, structs and macros. The type variables are defined there.
-    options : str, optional
-        Options of the compiler, as `Program` takes them.
-
-    Raises
-    ------
-    ValueError
-        A declaration is malformed, a name is reserved or occurs twice, or an expression is missing.
-    TypeError
-        An argument has a wrong type.
-    BuildError
-        A bracket of a text is not closed. At a call: the program does not build; the message names the text
-        and its line.
-
-    Notes
-    -----
-    `map`, `reduce` and `post` may be Python functions in the language of `kernel`: of the inputs, of two
-    values, and of the combined value and, optionally, the number of combined elements. `post` returns the
-    output, or a tuple of them.
-
-    A call is ``kernel(*inputs, axis=None, keepdims=False, out=None, where=None, depends=(), queue=None)``.
-
-    - `axis` is an axis, a tuple of axes, or None for all; negative ones count from the end. An axis out of
-      range raises AxisError.
-    - `keepdims` keeps the reduced axes with the length 1.
-    - `out`, `where`, `depends` and `queue` are those of `ElementwiseKernel`. An input that a result overlaps
-      is copied first.
-
-    The number of combined elements alone decides how they are grouped, so that the results have the same bits
-    on every device and for every memory layout, if the operations have (docs/portable.md). Axes that do not
-    merge into one are reduced from a contiguous copy.
-
-    Examples
-    --------
-    >>> import usmpy
-    >>> norm = usmpy.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", 0, "norm")
-    >>> x = usmpy.asarray([[3.0, 4.0], [6.0, 8.0]], dtype="float32", device="host")
-    >>> norm(x, axis=1).tolist()
-    [5.0, 10.0]
-    >>> norm(x, axis=1, keepdims=True).shape
-    (2, 1)
-    """
+class Reduction:
+    """What a ReductionKernel does."""
 
     def __init__(
         self,
@@ -115,11 +46,11 @@ class ReductionKernel(_core._Immutable):
         reduce: str | Callable[..., Any],
         post: str | Callable[..., Any],
         identity: str | float | None,
-        name: str = "reduce",
+        name: str,
         *,
-        reduce_type: str | _core.DType | None = None,
-        preamble: str = "",
-        options: str = "",
+        reduce_type: str | _core.DType | None,
+        preamble: str,
+        options: str,
     ) -> None:
         self._fold = Fold(
             inputs, outputs, map, ("reduce", reduce), post, identity, name, reduce_type, preamble, options
@@ -130,21 +61,20 @@ class ReductionKernel(_core._Immutable):
 
     @property
     def name(self) -> str:
-        """The kernel's name in messages and traces."""
         return self._fold.name
 
-    def __repr__(self) -> str:
-        return f"<ReductionKernel {self._fold.describe()}>"
+    def describe(self) -> str:
+        return self._fold.describe()
 
-    def __call__(
+    def run(
         self,
-        *args: Any,
-        axis: int | Sequence[int] | None = None,
-        keepdims: bool = False,
-        out: USMArray | tuple[USMArray | None, ...] | None = None,
-        where: USMArray | None = None,
-        depends: Event | Iterable[Event] = (),
-        queue: Queue | None = None,
+        args: tuple[Any, ...],
+        axis: int | Sequence[int] | None,
+        keepdims: bool,
+        out: USMArray | tuple[USMArray | None, ...] | None,
+        where: USMArray | None,
+        depends: Event | Iterable[Event],
+        queue: Queue | None,
     ) -> Any:
         fold = self._fold
         key = None
@@ -213,7 +143,7 @@ class _Launch:
 
     def __init__(
         self,
-        kernel: ReductionKernel,
+        kernel: Reduction,
         operands: Operands,
         kept: list[int],
         reduced: list[int],

@@ -24,81 +24,8 @@ BLOCK = 256
 _MOST_OPERANDS = 9  # so that the layouts fit into the 1,024 bytes of arguments that every device takes
 
 
-class ScanKernel(_core._Immutable):
-    """Running results along an axis, written in the portable kernel language.
-
-    A call broadcasts its arguments, maps the elements at each index to one value, and combines each value
-    with all before it along the axis. It returns one array, or a tuple of arrays for several outputs.
-
-    Parameters
-    ----------
-    inputs : str
-        The inputs, as in `ElementwiseKernel`; at least one is an array that is not raw.
-    outputs : str
-        The outputs, as types and names; at least one, and none is raw.
-    map : str or function
-        The expression that makes the value to combine from the elements at one index, such as ``"x"``. It may
-        use `i`, the position along the axis, and `n`, its length.
-    scan : str or function
-        The expression that combines two values, `a` and the later `b`: ``"a + b"``. Its result may not depend
-        on the grouping of the values, except for rounding.
-    post : str or function, optional
-        Statements that assign the outputs from the running value `a`, such as ``"y = a / (i + 1)"``; by
-        default each output is `a`.
-    identity : number, str or None, optional
-        The value that changes no other one when it is combined. With None, `exclusive`, `include_initial` and
-        `where` are refused.
-    name : str, optional
-        The kernel's name in messages and traces.
-    scan_type : str or DType, optional
-        The type of the values: a dtype, a type variable, or a type that the preamble defines; by default the
-        type of the first output.
-    preamble : str, optional
-        Code in front of the kernel: functions, structs and macros. The type variables are defined there.
-    options : str, optional
-        Options of the compiler, as `Program` takes them.
-
-    Raises
-    ------
-    ValueError
-        A declaration is malformed, a name is reserved or occurs twice, or an expression is missing.
-    TypeError
-        An argument has a wrong type.
-    BuildError
-        A bracket of a text is not closed. At a call: the program does not build; the message names the text
-        and its line.
-
-    Notes
-    -----
-    `map`, `scan` and `post` may be Python functions in the language of `kernel`: of the inputs, of two
-    values, and of the running value and, optionally, the length of the axis. `post` returns the output, or a
-    tuple of them.
-
-    A call is ``kernel(*inputs, axis=None, exclusive=False, include_initial=False, out=None, where=None,
-    depends=(), queue=None)``.
-
-    - `axis` is the axis; None is allowed for one dimension.
-    - `exclusive` leaves out the element itself: the first result is the identity.
-    - `include_initial` puts the identity in front, so that the axis is longer by one, as in `cumulative_sum`
-      of the array API standard 2025.12.
-    - `out`, `where`, `depends` and `queue` are those of `ElementwiseKernel`. Elements that `where` leaves out
-      count as the identity.
-
-    The length of the axis alone decides how the values are grouped, so that the results have the same bits on
-    every device and for every memory layout, if the operations have (docs/portable.md).
-
-    Examples
-    --------
-    >>> import usmpy
-    >>> total = usmpy.ScanKernel("T x", "T y", "x", "a + b", identity=0, name="total")
-    >>> x = usmpy.asarray([1, 2, 3, 4], dtype="int32", device="host")
-    >>> total(x).tolist()
-    [1, 3, 6, 10]
-    >>> total(x, include_initial=True).tolist()
-    [0, 1, 3, 6, 10]
-    >>> total(x, exclusive=True).tolist()
-    [0, 1, 3, 6]
-    """
+class Scan:
+    """What a ScanKernel does."""
 
     def __init__(
         self,
@@ -106,13 +33,13 @@ class ScanKernel(_core._Immutable):
         outputs: str,
         map: str | Callable[..., Any],
         scan: str | Callable[..., Any],
-        post: str | Callable[..., Any] | None = None,
-        identity: str | float | None = None,
-        name: str = "scan",
+        post: str | Callable[..., Any] | None,
+        identity: str | float | None,
+        name: str,
         *,
-        scan_type: str | _core.DType | None = None,
-        preamble: str = "",
-        options: str = "",
+        scan_type: str | _core.DType | None,
+        preamble: str,
+        options: str,
     ) -> None:
         self._fold = Fold(
             inputs, outputs, map, ("scan", scan), post, identity, name, scan_type, preamble, options
@@ -123,22 +50,21 @@ class ScanKernel(_core._Immutable):
 
     @property
     def name(self) -> str:
-        """The kernel's name in messages and traces."""
         return self._fold.name
 
-    def __repr__(self) -> str:
-        return f"<ScanKernel {self._fold.describe()}>"
+    def describe(self) -> str:
+        return self._fold.describe()
 
-    def __call__(
+    def run(
         self,
-        *args: Any,
-        axis: int | None = None,
-        exclusive: bool = False,
-        include_initial: bool = False,
-        out: USMArray | tuple[USMArray | None, ...] | None = None,
-        where: USMArray | None = None,
-        depends: Event | Iterable[Event] = (),
-        queue: Queue | None = None,
+        args: tuple[Any, ...],
+        axis: int | None,
+        exclusive: bool,
+        include_initial: bool,
+        out: USMArray | tuple[USMArray | None, ...] | None,
+        where: USMArray | None,
+        depends: Event | Iterable[Event],
+        queue: Queue | None,
     ) -> Any:
         fold = self._fold
         key = None
@@ -179,7 +105,7 @@ class _Launch:
 
     def __init__(
         self,
-        kernel: ScanKernel,
+        kernel: Scan,
         operands: Operands,
         along: int,
         results: list[USMArray],

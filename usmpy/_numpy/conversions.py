@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .._arrays.objects import PACKED
+
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
     from typing import Any
@@ -10,14 +12,12 @@ if TYPE_CHECKING:
 
     from .._core import DType, USMArray
 
-_PACKED = {"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"}
-
 
 def dtype_of(dtype: DType) -> np.dtype[Any]:
     """Return the equivalent numpy.dtype. Raise TypeError if neither NumPy nor ml_dtypes has one."""
     import numpy as np
 
-    if dtype.name in _PACKED:  # ml_dtypes uses these names for types of one byte an element
+    if dtype.name in PACKED:  # ml_dtypes uses these names for types of one byte an element
         raise TypeError(f"NumPy has no type for the packed elements of {dtype!r}")
     try:
         return np.dtype(dtype.name)
@@ -57,7 +57,7 @@ def adopt(copy: USMArray) -> np.ndarray[Any, Any]:
 
     from .. import _core
 
-    if copy.dtype.name in _PACKED:
+    if copy.dtype.name in PACKED:
         raise TypeError(
             f"NumPy has no type for the packed elements of {copy.dtype!r}; use from_dlpack of their consumer"
         )

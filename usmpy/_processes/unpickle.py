@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from .._arrays.objects import shown
 from .._core import Device, Queue, USMArray
 from ..errors import BackendUnavailable, DeviceNotFound
@@ -11,6 +9,7 @@ from ..selectors import DEVICE_TYPES, get_devices, is_backend
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextvars import ContextVar
 
     from .._core import _Placement
@@ -100,6 +99,8 @@ class unpickle_device:
 
     def __init__(self, where: _Placement | Mapping[str, _Placement]) -> None:
         self._target: _Target
+        from collections.abc import Mapping
+
         if isinstance(where, Mapping):
             self._target = {_name(key): _placement(to, f"where[{key!r:.60}]") for key, to in where.items()}
         else:

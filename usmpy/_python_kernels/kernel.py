@@ -241,3 +241,11 @@ def number_in_memory(value: Any) -> tuple[Type, Any] | None:
         return None
     found = types.ELEMENTS.get(read.dtype.name)
     return None if found is None else (found, read.item())
+
+
+def kernel(
+    function: Callable[..., Any] | None = None, /, *, check: bool | None = None, options: str = ""
+) -> Any:
+    if function is None:
+        return lambda function: PythonKernel(function, check=check, options=options)
+    return PythonKernel(function, check=check, options=options)

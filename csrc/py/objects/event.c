@@ -284,7 +284,7 @@ USMPY_CLASS_MEMBER(Event_wait_all, event_wait_all)
 
 static PyObject *event_await(PyObject *self)
 {
-    return usmpy_call("usmpy._events.awaiting", "wait_for_event", "(O)", self);
+    return usmpy_call("usmpy._asyncio", "wait_for_event", "(O)", self);
 }
 
 static PyObject *event_reduce(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))

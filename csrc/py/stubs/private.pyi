@@ -31,7 +31,7 @@ class _BackendReport(TypedDict):
 
 @final
 class _Notifier:
-    """Wakes an event loop when events end; for usmpy._events.awaiting."""
+    """Wakes an event loop when events end; for usmpy._asyncio."""
     def __new__(cls) -> Self: ...
     def fileno(self) -> int:
         """The descriptor, which is readable while collect() has objects."""

@@ -9,9 +9,11 @@ before the next wait for the queue.
 
 from __future__ import annotations
 
-import contextlib
 from types import MemberDescriptorType
-from typing import NoReturn
+
+TYPE_CHECKING = False  # typing itself takes a millisecond to import
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def settle(exception: BaseException) -> None:
@@ -25,8 +27,10 @@ def settle(exception: BaseException) -> None:
         seen.add(id(current))
         traceback = current.__traceback__
         while traceback is not None:
-            with contextlib.suppress(RuntimeError):  # a frame that still runs
+            try:  # noqa: SIM105 - contextlib would be one more import of each program
                 traceback.tb_frame.clear()
+            except RuntimeError:  # a frame that still runs
+                pass
             traceback = traceback.tb_next
         pending += (current.__cause__, current.__context__)
 
@@ -42,10 +46,12 @@ def again(exception: BaseException) -> BaseException:
         for name, member in vars(base).items():
             if isinstance(member, MemberDescriptorType) and not name.startswith("__"):
                 # A member that is not set stays unset; a read-only one was set by __new__.
-                with contextlib.suppress(AttributeError, TypeError):
+                try:
                     value = getattr(exception, name)
                     if getattr(copy, name, None) is not value:
                         setattr(copy, name, value)
+                except (AttributeError, TypeError):
+                    pass
     if vars(exception):
         vars(copy).update(vars(exception))
     copy.__context__ = exception.__context__

@@ -7,10 +7,10 @@ import weakref
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from .._core import _Notifier
+from ._core import _Notifier
 
 if TYPE_CHECKING:
-    from .._core import Event
+    from ._core import Event
 
 _Waiting = set[asyncio.Future[None]]
 # A future keeps its loop, so the loop alone keeps the future: an event that did would keep a loop that ended.

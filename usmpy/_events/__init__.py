@@ -1,1 +1,0 @@
-"""Events in Python: await, and the exceptions of host tasks."""
