@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _lock = RLock()  # a module may use itself while it is read
+_reading: set[str] = set()
 # What `import` and `repr` ask of a module that nobody uses yet.
 _KNOWN = {"__class__", "__file__", "__loader__", "__name__", "__package__", "__path__", "__spec__"}
 
@@ -21,14 +22,15 @@ class _Unread(ModuleType):
     def __getattribute__(self, name: str) -> Any:
         get = object.__getattribute__
         if name not in _KNOWN:
+            own = get(self, "__name__")
             with _lock:
-                if get(self, "__class__") is _Unread:
-                    object.__setattr__(self, "__class__", ModuleType)
+                if type(self) is _Unread and own not in _reading:
+                    _reading.add(own)
                     try:
                         get(self, "__spec__").loader.exec_module(self)
-                    except BaseException:
-                        object.__setattr__(self, "__class__", _Unread)
-                        raise
+                        object.__setattr__(self, "__class__", ModuleType)
+                    finally:
+                        _reading.remove(own)
         return get(self, name)
 
 
