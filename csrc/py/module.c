@@ -54,6 +54,16 @@ PyObject *usmpy_import(const char *module, const char *name)
     return attribute;
 }
 
+PyObject *usmpy_function(usmpy_state *state, const char *module, const char *name)
+{
+    PyObject *function = Py_XNewRef(PyDict_GetItemString(state->functions, name));
+    if (function == NULL && (function = usmpy_import(module, name)) != NULL &&
+        PyDict_SetItemString(state->functions, name, function) < 0) {
+        Py_CLEAR(function);
+    }
+    return function;
+}
+
 PyObject *usmpy_call(const char *module, const char *name, const char *format, ...)
 {
     va_list values;
@@ -86,6 +96,7 @@ static int intern_names(usmpy_state *state)
     state->stream_kwnames = PyTuple_Pack(2, stream, max_version);
     state->stream_kwname = PyTuple_Pack(1, stream);
     state->queue_objects = PyDict_New();
+    state->functions = PyDict_New();
     return PyErr_Occurred() ? -1 : 0;
 }
 

@@ -182,7 +182,9 @@ int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
 
 /* Imports one of the package's Python modules and returns an attribute of it: new reference. */
 PyObject *usmpy_import(const char *module, const char *name);
-/* Calls it. `format`: its arguments as a tuple, as Py_BuildValue takes them. New reference. */
+/* The same for a function that is called often: the module keeps it. No two of them have one name. */
+PyObject *usmpy_function(usmpy_state *state, const char *module, const char *name);
+/* Imports and calls it. `format`: its arguments as a tuple, as Py_BuildValue takes them. New reference. */
 PyObject *usmpy_call(const char *module, const char *name, const char *format, ...);
 
 #endif

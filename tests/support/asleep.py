@@ -58,6 +58,7 @@ def once_asleep(call: Callable[[], object]) -> None:
     """
 
     def wait() -> None:
+        started.wait()  # an exception within Thread.start() would leave threading's lists as they are in between
         try:
             until_asleep(thread=sleeper)
         except AssertionError:
@@ -68,5 +69,6 @@ def once_asleep(call: Callable[[], object]) -> None:
         finally:
             call()
 
-    sleeper, identity = threading.get_native_id(), threading.get_ident()
+    sleeper, identity, started = threading.get_native_id(), threading.get_ident(), threading.Event()
     threading.Thread(target=wait, daemon=True).start()
+    started.set()

@@ -78,7 +78,12 @@ static PyObject *call_with_tuple(PyObject *self, usmpy_name function, PyObject *
     EACH(sum, call)                \
     EACH(prod, call)               \
     EACH(max, call)                \
-    EACH(min, call)
+    EACH(min, call)                \
+    EACH(put, call)                \
+    EACH(mean, call)               \
+    EACH(var, call)                \
+    EACH(std, call)                \
+    EACH(clip, call)
 #define FUNCTION(name, how)                                                                         \
     static PyObject *enter_USMArray_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
                                            PyObject *kwnames)                                       \
@@ -87,20 +92,14 @@ static PyObject *call_with_tuple(PyObject *self, usmpy_name function, PyObject *
     }
 FUNCTIONS(FUNCTION)
 
-/* Methods that are functions written in Python, and their modules. */
-#define PYTHON_FUNCTIONS(EACH)             \
-    EACH("usmpy._arrays.indexing", put)    \
-    EACH("usmpy._arrays.statistics", mean) \
-    EACH("usmpy._arrays.statistics", var)  \
-    EACH("usmpy._arrays.statistics", std)  \
-    EACH("usmpy._arrays.statistics", clip)
+/* NumPy's protocols, which are functions written in Python. */
 #define PYTHON_FUNCTION(module, name)                                                               \
     static PyObject *enter_USMArray_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
                                            PyObject *kwnames)                                       \
     {                                                                                               \
-        return call_with_self(self, usmpy_import(module, #name), args, nargs, kwnames);             \
+        PyObject *function = usmpy_function(((usmpy_array *)self)->state, module, #name);           \
+        return call_with_self(self, function, args, nargs, kwnames);                                \
     }
-PYTHON_FUNCTIONS(PYTHON_FUNCTION)
 PYTHON_FUNCTION("usmpy._numpy.functions", array_function)
 PYTHON_FUNCTION("usmpy._numpy.functions", array_ufunc)
 
@@ -204,7 +203,6 @@ static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 
 #define ROW(name, how) USMPY_MEMBER_ROW(USMArray, name),
-#define PYTHON_ROW(module, name) ROW(name, module)
 PyMethodDef usmpy_array_methods[] = {
     USMPY_CLASS_MEMBER_ROW(USMArray, from_pointer),
     {"item", (PyCFunction)(void (*)(void))usmpy_array_item_method, METH_FASTCALL, USMPY_DOC_USMArray_item},
@@ -229,5 +227,5 @@ PyMethodDef usmpy_array_methods[] = {
     {"__reduce_ex__", array_reduce, METH_O, USMPY_DOC_USMArray___reduce_ex__},
     {"transpose", (PyCFunction)(void (*)(void))transpose, METH_FASTCALL, USMPY_DOC_USMArray_transpose},
     {"fill", fill, METH_O, USMPY_DOC_USMArray_fill},
-    METHODS(ROW) FUNCTIONS(ROW) PYTHON_FUNCTIONS(PYTHON_ROW){0},
+    METHODS(ROW) FUNCTIONS(ROW){0},
 };

@@ -29,20 +29,20 @@
     EACH("usmpy._kernels.prebuild", prebuild)                      \
     EACH("usmpy._python_kernels.kernel", kernel)
 
-static PyObject *pass_on(const char *module, const char *name, PyObject *const *args, Py_ssize_t nargs,
-                         PyObject *kwnames)
+static PyObject *pass_on(PyObject *self, const char *module, const char *name, PyObject *const *args,
+                         Py_ssize_t nargs, PyObject *kwnames)
 {
-    PyObject *function = usmpy_import(module, name);
+    PyObject *function = usmpy_function(usmpy_state_of_module(self), module, name);
     PyObject *result = function == NULL ? NULL : PyObject_Vectorcall(function, args, (size_t)nargs, kwnames);
     Py_XDECREF(function);
     return result;
 }
 
-#define FUNCTION(module, name)                                                                        \
-    static PyObject *enter_##name(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs, \
-                                  PyObject *kwnames)                                                  \
-    {                                                                                                 \
-        return pass_on(module, #name, args, nargs, kwnames);                                          \
+#define FUNCTION(module, name)                                                             \
+    static PyObject *enter_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
+                                  PyObject *kwnames)                                       \
+    {                                                                                      \
+        return pass_on(self, module, #name, args, nargs, kwnames);                         \
     }
 FUNCTIONS(FUNCTION)
 
