@@ -2,7 +2,8 @@
 
     python docs/make_numerics.py                           measure every backend of this machine, and write
     python docs/make_numerics.py --print                   the same, without writing
-    python docs/make_numerics.py --backend cuda            this column alone; names of backends.py
+    python docs/make_numerics.py --backend cuda            this column alone (tests/support/backends.py)
+    python docs/make_numerics.py --new                     only functions that the page lacks
     python docs/make_numerics.py --print --points 100      fewer numbers, for a first look
 
 A cell is the largest error found, in units in the last place (tests/support/accuracy.py). Columns that are
@@ -42,10 +43,17 @@ COLUMNS = {
 Page = dict[tuple[str, str, str], str]  # cells by the title of the table, the row and the column
 
 
-def read(text: str) -> Page:
+def split() -> tuple[str, str, str]:
+    """The text before the tables, the tables, and the text after them."""
+    before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    tables, end, after = rest.partition(END)
+    return before + begin, tables, end + after
+
+
+def read(tables: str) -> Page:
     """The cells of the tables."""
     page, title, columns = {}, "", []
-    for line in text.splitlines():
+    for line in tables.splitlines():
         if line.startswith("###"):
             title, columns = line.strip("# "), []
         elif line.startswith("|") and " --- " not in line:
@@ -64,14 +72,21 @@ def describe(queue: usmpy.Queue) -> tuple[str, str]:
     return f"{device.name}, {driver}", by
 
 
-def measure(column: str, queue: usmpy.Queue, points: int, page: Page) -> None:
-    for name, text in zip(("device", "computed by"), describe(queue), strict=True):
-        page["Devices", column, name] = text
+def new(page: Page) -> list[str]:
+    """Functions that the page lacks."""
+    return [name for name in FUNCTIONS if not any(row == f"`{name}`" for _, row, _ in page)]
+
+
+def measure(column: str, queue: usmpy.Queue, points: int, page: Page, functions: list[str]) -> None:
+    if functions == FUNCTIONS:
+        for name, text in zip(("device", "computed by"), describe(queue), strict=True):
+            page["Devices", column, name] = text
     for dtype in (*TYPES, *HALF):
         if dtype in ("float64", "complex128") and not queue.device.has_fp64:
             continue
-        worst = 0.0
-        for name in FUNCTIONS:
+        half = ("float16 and bfloat16", f"`{dtype}`", column)
+        worst = 0.0 if functions == FUNCTIONS else float(page.get(half, "0"))
+        for name in functions:
             if not is_defined(name, dtype):
                 continue
             error = largest_error(name, dtype, queue, points)
@@ -81,7 +96,7 @@ def measure(column: str, queue: usmpy.Queue, points: int, page: Page) -> None:
             if error > bound(name, dtype):
                 print(f"{column}: {name} of {dtype}: {error:.2f} is above the bound {bound(name, dtype)}")
         if dtype in HALF:
-            page["float16 and bfloat16", f"`{dtype}`", column] = f"{worst:.2f}"
+            page[half] = f"{worst:.2f}"
         print(f"{column}: {dtype}", flush=True)
 
 
@@ -117,12 +132,13 @@ def main() -> None:
     )
     parser.add_argument("--backend", nargs="+", choices=COLUMNS, help="without it, all of this machine")
     parser.add_argument("--points", type=int, default=POINTS, help="of each kind of arguments (%(default)s)")
+    parser.add_argument("--new", action="store_true", help="only functions that the page lacks")
     parser.add_argument("--print", action="store_true", help="write nothing")
     options = parser.parse_args()
-    text = PAGE.read_text(encoding="utf-8")
-    before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
-    page = read(text[len(before) : text.index(END)])
-    for backend in BACKENDS:
+    before, tables, after = split()
+    page = read(tables)
+    functions = new(page) if options.new else FUNCTIONS
+    for backend in BACKENDS if functions else ():
         if backend.name not in (options.backend or COLUMNS):
             continue
         try:
@@ -130,7 +146,7 @@ def main() -> None:
         except Absent as absent:
             print(f"{backend.name}: {absent}")
             continue
-        measure(COLUMNS[backend.name], queue, options.points, page)
+        measure(COLUMNS[backend.name], queue, options.points, page, functions)
     if options.print:
         print(write(page))
     else:

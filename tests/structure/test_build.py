@@ -210,15 +210,13 @@ def test_no_stored_kernel_is_missing():
 )
 def test_a_missing_stored_kernel_ends_the_build(embed, form, name):
     said = embed(lambda kernels: changed_zip(kernels, form, name))
-    assert said == [f"the stored kernel {name} is missing: run python csrc/kernels/tools/make_{form}.py"]
+    assert said == [f"the stored kernel {name} is missing: run python csrc/kernels/tools/make.py"]
 
 
 @pytest.mark.parametrize("form", ["ptx", "spirv"])
 def test_missing_stored_kernels_end_the_build(embed, form):
     said = embed(lambda kernels: (kernels / "generated" / f"{form}.zip").unlink())
-    assert said == [
-        f"csrc/kernels/generated/{form}.zip is missing: run python csrc/kernels/tools/make_{form}.py"
-    ]
+    assert said == [f"csrc/kernels/generated/{form}.zip is missing: run python csrc/kernels/tools/make.py"]
 
 
 def test_a_source_without_stored_kernels_ends_the_build(embed):
@@ -226,8 +224,8 @@ def test_a_source_without_stored_kernels_ends_the_build(embed):
         lambda kernels: (kernels / "src" / "another.cl").write_text("kernel void usm_another() {}\n")
     )
     assert said == [
-        f"the stored kernel {name} is missing: run python csrc/kernels/tools/{script}"
-        for name, script in (("another.ptx", "make_ptx.py"), ("another.spv", "make_spirv.py"))
+        f"the stored kernel {name} is missing: run python csrc/kernels/tools/make.py"
+        for name in ("another.ptx", "another.spv")
     ]
 
 
@@ -236,4 +234,4 @@ def test_a_missing_cast_ends_the_build(embed):
         return content.replace(b"// cast bool int8\n", b"// cast bool nothing\n")
 
     said = embed(lambda kernels: changed_zip(kernels, "ptx", "cast_elements.ptx", rename))
-    assert said == ["the stored kernel cast bool int8 is missing: run python csrc/kernels/tools/make_ptx.py"]
+    assert said == ["the stored kernel cast bool int8 is missing: run python csrc/kernels/tools/make.py"]

@@ -17,7 +17,8 @@ FILES = {
     "portable": "refusals rewriting",
     "programs": "cache kernel_pointers options",
     "runtime": "faults fork leaks waiting_threads",
-    "structure": "docstrings layering messages",
+    "kernels": "stored",
+    "structure": "docstrings layering messages operations_table",
 }
 QUICK = {TESTS / folder / f"test_{name}.py" for folder, names in FILES.items() for name in names.split()}
 assert all(path.is_file() for path in QUICK), sorted(path for path in QUICK if not path.is_file())

@@ -61,7 +61,7 @@ def missing():
     import make_spirv
 
     for form, names in (("ptx", make_ptx.inputs()), ("spirv", make_spirv.inputs())):
-        remedy = f"is missing: run python csrc/kernels/tools/make_{form}.py"
+        remedy = "is missing: run python csrc/kernels/tools/make.py"
         if not (GENERATED / f"{form}.zip").is_file():
             yield f"csrc/kernels/generated/{form}.zip {remedy}"
             continue

@@ -59,5 +59,5 @@ def main(form, inputs, make, options):
             return 0
         wrong = [name for name in made if files.get(name) != made[name]]
     for name in wrong:
-        print(f"{name} is not what the sources give; run csrc/kernels/tools/make_{form}.py")
+        print(f"{name} is not what the sources give: run python csrc/kernels/tools/make.py")
     return 1 if wrong else 0
