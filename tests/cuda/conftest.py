@@ -7,6 +7,7 @@ import os
 
 import cuda_drivers
 import cuda_peers
+import dlpack_type
 import pytest
 
 import usmpy
@@ -29,7 +30,7 @@ def driver():
 @pytest.fixture(scope="session")
 def device(driver):
     device = usmpy.Device("cuda:gpu:0")
-    for each in usmpy.get_devices("cuda"):
+    for each in dlpack_type.give(usmpy.get_devices("cuda")):
         _ = each.queue  # lives as long as the process
     return device
 

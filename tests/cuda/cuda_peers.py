@@ -12,11 +12,12 @@ import time
 from typing import ClassVar
 
 import cuda_drivers
+import dlpack_type
 import producers
 from asleep import once_asleep
 
 LEGACY, PER_THREAD = 1, 2
-CUDA, CUDA_HOST, CUDA_MANAGED = 2, 3, 13
+CUDA, CUDA_HOST, CUDA_MANAGED = dlpack_type.TYPE, dlpack_type.HOST, dlpack_type.MANAGED
 NOT_READY = 600
 RELAXED = 2
 PIECE = 1 << 16  # bytes
@@ -247,8 +248,8 @@ class Array:
 
     @property
     def dlpack_device(self):
-        types = {"device": (CUDA, self.device), "managed": (CUDA_MANAGED, 0), "host": (CUDA_HOST, 0)}
-        return types[self.kind]
+        kind = {"device": CUDA, "managed": CUDA_MANAGED, "host": CUDA_HOST}[self.kind]
+        return kind, self.device if kind == CUDA else 0
 
     @property
     def stream(self):
@@ -286,7 +287,7 @@ class Dlpack(Array):
         driver = self.peer.driver
         if stream not in (-1, self.stream):
             with driver.on(self.device):
-                driver.wait_for(LEGACY if stream is None else stream, self.stream)
+                driver.wait_for(dlpack_type.DEFAULT_STREAMS.get(stream, stream), self.stream)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         self.calls.append(stream)
@@ -369,6 +370,11 @@ class Torch(Dlpack):
 # -- stream objects, as libraries make them ----------------------------------------------------------
 
 
+def number(handle):
+    """As __dlpack__(stream=) numbers it; ROCm has no number for the stream of the thread."""
+    return {at: number for number, at in dlpack_type.DEFAULT_STREAMS.items()}.get(handle, handle)
+
+
 class Protocol:
     def __init__(self, handle, version=0):
         self.answer = (version, handle)
@@ -403,4 +409,4 @@ class StreamOfNumba:
     def synchronize(self): ...
 
 
-STREAMS = [int, Protocol, ProtocolAsProperty, StreamOfCupy, StreamOfTorch, StreamOfNumba]
+STREAMS = [number, Protocol, ProtocolAsProperty, StreamOfCupy, StreamOfTorch, StreamOfNumba]

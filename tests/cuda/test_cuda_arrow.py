@@ -10,7 +10,8 @@ import time
 import pytest
 from arrow_structures import Capsules, Exported, move, release, structure
 from asleep import once_asleep
-from cuda_peers import _pointer
+from cuda_peers import CUDA, _pointer
+from dlpack_type import NAME
 
 import usmpy
 from usmpy import _core
@@ -65,7 +66,7 @@ def test_a_consumer_waits_for_pending_work_on_the_device(device, driver, peer):
     consumer = driver.stream()
     pair = x.__arrow_c_device_array__()
     whole = structure(pair[1])
-    assert (whole.device_type, whole.device_id) == (2, 0)
+    assert (whole.device_type, whole.device_id) == (CUDA, 0)
     assert driver.is_busy(peer.stream()), "the export waited"
     assert driver.library.cuEventQuery(_pointer(event_of(whole))) == 600
     assert read_after(driver, whole, consumer) == b"\7" * N
@@ -236,10 +237,10 @@ def test_bad_events_and_devices(device, driver, peer):
     for fields, match in (
         ({"sync_event": 16}, "sync_event 0x10, which points to no event"),
         ({"sync_event": ctypes.addressof(nothing)}, "points to no event"),
-        ({"where": (2, 7)}, r"kDLCUDA \(2\), id 7"),
-        ({"where": (2, -1)}, r"kDLCUDA \(2\), id -1"),
+        ({"where": (CUDA, 7)}, rf"{NAME} \({CUDA}\), id 7"),
+        ({"where": (CUDA, -1)}, rf"{NAME} \({CUDA}\), id -1"),
     ):
-        exported = theirs(peer, 6, False, event=False, where=fields.pop("where", (2, 0)))
+        exported = theirs(peer, 6, False, event=False, where=fields.pop("where", (CUDA, 0)))
         for name, value in fields.items():
             setattr(exported.top, name, value)
         with pytest.raises(BufferError, match=match):
@@ -251,11 +252,11 @@ def test_bad_events_and_devices(device, driver, peer):
 
 def test_memory_of_another_device_or_of_the_host_is_refused(device, driver, peer):
     if len(usmpy.get_devices("cuda")) > 1:
-        exported = theirs(peer, 6, False, event=False, device=1, where=(2, 0))
+        exported = theirs(peer, 6, False, event=False, device=1, where=(CUDA, 0))
         with pytest.raises(BufferError, match=r"on device 1|cannot use in place"):
             usmpy.from_arrow(exported)
     plain = ctypes.create_string_buffer(N)
-    exported = Exported(ctypes.addressof(plain), b"c", N, device=(2, 0))
+    exported = Exported(ctypes.addressof(plain), b"c", N, device=(CUDA, 0))
     with pytest.raises(BufferError, match="the driver does not know"):
         usmpy.from_arrow(exported)
     assert exported.released == 1

@@ -8,7 +8,7 @@ import cuda_peers
 import numpy as np
 import producers
 import pytest
-from cuda_peers import LEGACY, PER_THREAD
+from dlpack_type import DEFAULT_STREAMS, NO_STREAM
 
 import usmpy
 
@@ -191,7 +191,7 @@ def seen_by(peer, x, stream):
         peer.streams = own
 
 
-@pytest.mark.parametrize("how", ["pointer", 1, 2, None])
+@pytest.mark.parametrize("how", ["pointer", *DEFAULT_STREAMS])
 def test_the_consumers_stream_waits_for_our_work_on_the_device(peer, driver, queue, how):
     stream = peer.stream() if how == "pointer" else how
     x = pending(queue, driver)
@@ -200,7 +200,7 @@ def test_the_consumers_stream_waits_for_our_work_on_the_device(peer, driver, que
     assert counted(driver, WAITS) == before
     assert not x.queue.barrier().done
     with driver.on(0):
-        assert seen_by(peer, x, LEGACY if stream is None else stream) == b"\7" * N
+        assert seen_by(peer, x, DEFAULT_STREAMS.get(stream, stream)) == b"\7" * N
     del capsule
 
 
@@ -221,7 +221,7 @@ def test_minus_one_with_copy_false_is_finished_data(peer, driver, queue):
     del capsule
 
 
-@pytest.mark.parametrize("stream", ["pointer", LEGACY, PER_THREAD, None, -1])
+@pytest.mark.parametrize("stream", ["pointer", *DEFAULT_STREAMS, -1])
 def test_nothing_is_enqueued_where_nothing_is_pending(peer, driver, queue, stream):
     stream = peer.stream() if stream == "pointer" else stream
     x = usmpy.zeros(N, dtype="int8", queue=queue)
@@ -237,7 +237,7 @@ def test_nothing_is_enqueued_where_nothing_is_pending(peer, driver, queue, strea
 @pytest.mark.parametrize(
     ("stream", "error", "match"),
     [
-        (0, ValueError, "stream is 0"),
+        (NO_STREAM, ValueError, f"stream is {NO_STREAM}"),
         (-2, ValueError, "stream is -2"),
         (1 << 70, ValueError, "stream is"),
         (True, TypeError, "bool"),

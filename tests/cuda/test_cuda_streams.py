@@ -6,6 +6,7 @@ import gc
 import weakref
 
 import cuda_peers
+import dlpack_type
 import pytest
 from cuda_peers import LEGACY, PER_THREAD
 from ids import steady
@@ -110,7 +111,7 @@ def test_objects_that_are_not_streams_are_refused(device, bad):
             call(bad)
 
 
-@pytest.mark.parametrize("bad", [0, -1, 1 << 64], ids=repr)
+@pytest.mark.parametrize("bad", [dlpack_type.NO_STREAM, -1, 1 << 64], ids=repr)
 def test_numbers_that_no_stream_has_are_refused(device, bad):
     x = usmpy.zeros(3, device=device)
     calls = usmpy.Queue.from_stream, device.queue.wait_for, x.lend, lambda s: x.to_device(device, stream=s)

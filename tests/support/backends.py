@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 
 import cuda_drivers
+import dlpack_type
 import level_zero_drivers
 
 import usmpy
@@ -68,7 +69,7 @@ def opencl(vendor: str, *names: str) -> Callable[[], usmpy.Device]:
 
 def cuda(index: int) -> Callable[[], usmpy.Device]:
     def find() -> usmpy.Device:
-        devices = usmpy.get_devices("cuda")
+        devices = dlpack_type.give(usmpy.get_devices("cuda"))
         if len(devices) <= index:
             raise Absent(cuda_drivers.missing() or "no CUDA device: see usmpy.diagnose()")
         return devices[index]
