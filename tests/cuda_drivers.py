@@ -1,8 +1,9 @@
 """Builds the CUDA driver in software (tests/cuda_driver) and shows it to usmpy, where there is no other.
 
 Where the machine has NVIDIA's driver, usmpy uses that one, and the one in software is there for tests that
-start processes of their own (``environment()``). USMPY_TEST_CUDA=software asks for it in any case; a library
-that the caller named in USMPY_CUDA_LIBRARY is left alone. Nothing here imports usmpy.
+start processes of their own (``environment()``). USMPY_TEST_CUDA=software asks for it in any case (pytest
+sets it for --software-cuda); a library that the caller named in USMPY_CUDA_LIBRARY is left alone. Nothing
+here imports usmpy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """float64, complex128 and float16 on every device: held and exchanged everywhere, computed where it can.
 
 Where a device has no fp64, what needs it says so: the aspect, the types, and the way out, which works. Such
-devices are registered with USMPY_TEST_WITHOUT_FP64=1 (test_rounding.py).
+devices are registered with --without-fp64 (test_rounding.py).
 """
 
 import re

@@ -25,7 +25,7 @@ def environment():
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name == "USMPY_CACHE_DIR" or not name.startswith(("USMPY_", "ZE_", "ONEAPI_"))
+        if name == "USMPY_CACHE_DIR" or not name.startswith(("USMPY_", "ZE_", "ONEAPI_", "PYTEST_"))
     }
     # The kernel of the notebook talks to this process alone.
     return {**kept, "PYTHONPATH": str(ROOT), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}

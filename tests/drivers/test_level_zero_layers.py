@@ -22,9 +22,18 @@ pytestmark = [
 
 def test_a_wrong_call_fails_the_test_that_makes_it():
     call = "zeMemFree"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(WRONG)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--level-zero=layers",
+        str(WRONG),
+    ]
     # The driver is shown anew, with layers.
-    own = environment(USMPY_TEST_LEVEL_ZERO="layers", WRONG_CALL=call, ZE_ENABLE_ALT_DRIVERS=None)
+    own = environment(WRONG_CALL=call, ZE_ENABLE_ALT_DRIVERS=None)
     done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "reports of Level Zero's validation layer" in done.stdout

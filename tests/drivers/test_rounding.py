@@ -112,9 +112,8 @@ def test_devices_without_fp64():
     if "USMPY_TEST_WITHOUT_FP64" in os.environ:
         return  # this is such a process
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--without-fp64", *FILES],
         cwd=TESTS.parent,
-        env={**os.environ, "USMPY_TEST_WITHOUT_FP64": "1", "ZESIM_FP64": "0"},
         capture_output=True,
         text=True,
         timeout=250,

@@ -1,7 +1,6 @@
-"""How many examples the Python fuzzers draw: USMPY_FUZZ_EXAMPLES, which ``run.py --python`` sets."""
+"""How many examples the Python fuzzers draw: pytest's --examples, which ``run.py --python`` gives."""
 
-import os
-
+import options
 from hypothesis import HealthCheck, settings
 
 
@@ -9,6 +8,6 @@ def examples(few: int) -> settings:
     """Settings with `few` examples a test, or as many as were asked for."""
     return settings(
         deadline=None,
-        max_examples=int(os.environ.get("USMPY_FUZZ_EXAMPLES", few)),
+        max_examples=options.value("examples", few),
         suppress_health_check=list(HealthCheck),
     )

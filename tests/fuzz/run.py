@@ -195,8 +195,7 @@ def keep(name, given):
 
 def run_python(arguments):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE)]
-    wanted = {"USMPY_FUZZ_EXAMPLES": str(arguments.python), "USMPY_TEST_SEED": str(time.time_ns())}
-    return subprocess.call(command, env={**os.environ, **wanted})
+    return subprocess.call([*command, f"--examples={arguments.python}", f"--seed={time.time_ns()}"])
 
 
 def main():

@@ -1,6 +1,6 @@
 """Fixtures of the tests on a real NVIDIA GPU, which tests/gpu/run.sh runs. Without a GPU they are skipped.
 
-USMPY_REQUIRE_GPU=1: a GPU or a library that is missing is a failure.
+--require-gpu: a GPU or a library that is missing is a failure.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 import gpu_mini
 import gpu_peers
 import hang
+import options
 import pytest
 from gpu_driver import LATE, LATE_COPY_PARAMETERS, LATE_PARAMETERS, SUCCESS, Driver
 
@@ -21,7 +22,7 @@ from usmpy import _core
 
 PEERS = {**gpu_peers.PEERS, "mini": gpu_mini.Mini}
 
-REQUIRED = os.environ.get("USMPY_REQUIRE_GPU") == "1"
+REQUIRED = options.value("require_gpu", False)
 
 
 # A test that hangs with the GIL held ends the process after this time, with the stacks of all threads.
@@ -62,7 +63,7 @@ def grown(before: dict[str, int]) -> dict[str, tuple[int, int]]:
 
 @pytest.fixture(autouse=True)
 def _settled(request, gpus):
-    """As in tests/conftest.py, with less patience: a test ends with as many core objects as it began with."""
+    """As in suite.py, with less patience: a test ends with as many core objects as it began with."""
     for gpu in gpus:
         _ = gpu.queue
     usmpy.empty(0)
@@ -86,7 +87,7 @@ def _settled(request, gpus):
 
 def absent(reason: str):
     if REQUIRED:
-        pytest.fail(f"USMPY_REQUIRE_GPU=1, and {reason}")
+        pytest.fail(f"--require-gpu, and {reason}")
     pytest.skip(reason)
 
 

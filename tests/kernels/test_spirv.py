@@ -4,13 +4,14 @@ import os
 import struct
 from pathlib import Path
 
+import options
 import pytest
 
 from usmpy import BackendUnavailable, BuildError
 from usmpy._compile import spirv
 
 KERNELS = Path(__file__).parents[2] / "csrc" / "kernels"
-CI = os.environ.get("USMPY_REQUIRE_LIBRARIES") == "1"
+CI = options.value("require_libraries", False)
 pytestmark = pytest.mark.not_sanitized("it runs other programs")
 
 SOURCE = "kernel void add(global const float *x, global uint *y, char n) { y[get_global_id(0)] = x[0] + n; }"
@@ -31,7 +32,7 @@ def compilers():
 
 
 COMPILERS = compilers()
-assert "ocloc" in COMPILERS or not os.environ.get("USMPY_TEST_OCLOC"), "there is no libocloc"
+assert "ocloc" in COMPILERS or not options.value("require_ocloc"), "there is no libocloc"
 assert any(name != "ocloc" for name in COMPILERS) or not CI, "there is no clang with its llvm-spirv"
 NONE = [pytest.param("", marks=pytest.mark.skip(reason="no compiler to SPIR-V: docs/level-zero.md"))]
 

@@ -1,30 +1,31 @@
 """Random programs over views of shared blocks, on several queues, against NumPy doing the same in sequence.
 
-USMPY_HAZARD_PROGRAMS says how many programs a test runs (unless it does: 5,000 on the host, a share of
-them elsewhere), USMPY_HAZARD_SEED with which one it begins. A failure names the seed, all steps with their
+--hazard-programs says how many programs a test runs (unless it does: 5,000 on the host, a share of
+them elsewhere), --seed with which one it begins. A failure names the seed, all steps with their
 queues and views, and the tasks that met when the program is run again under a trace.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 import random
 import threading
 
 import backends
+import draws
 import numpy as np
+import options
 import ordering
 import pytest
 
 import usmpy
 
 PATIENCE = 60
-FIRST = int(os.environ.get("USMPY_HAZARD_SEED", "0"))
+FIRST = draws.FIRST
 
 
 def count_of(default):
-    return int(os.environ.get("USMPY_HAZARD_PROGRAMS", default))
+    return options.value("hazard_programs", default)
 
 
 def device_of(name):

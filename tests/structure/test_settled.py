@@ -50,11 +50,10 @@ def test_what_a_marked_test_left_may_be_released_in_any_later_test(tmp_path):
 
 
 def test_nothing_else_may_come_or_go(pytestconfig):
-    # By its path: other folders have modules of this name.
-    conftest = pytestconfig.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
-    now = conftest.live_counts()
+    suite = pytestconfig.pluginmanager.get_plugin("suite")
+    now = suite.live_counts()
     (kind, n), *_ = ((kind, n) for kind, n in now.items() if n > 0)
-    assert not conftest.changed(now, {})
-    assert not conftest.changed({**now, kind: n + 2}, {kind: 2})
-    assert conftest.changed({**now, kind: n + 2}, {kind: 1}) == {kind: (n + 2, n)}
-    assert conftest.changed({**now, kind: n - 1}, {kind: 2}) == {kind: (n - 1, n)}
+    assert not suite.changed(now, {})
+    assert not suite.changed({**now, kind: n + 2}, {kind: 2})
+    assert suite.changed({**now, kind: n + 2}, {kind: 1}) == {kind: (n + 2, n)}
+    assert suite.changed({**now, kind: n - 1}, {kind: 2}) == {kind: (n - 1, n)}

@@ -13,6 +13,7 @@ import textwrap
 import zipfile
 from pathlib import Path
 
+import options
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -49,10 +50,10 @@ def copy_of_the_tree(folder):
 def built(tmp_path_factory):
     """
     (the folder with the source distribution and the wheel that was made of it, what the build said). The
-    folder is USMPY_TEST_DIST, if that is set, so that others may use the wheel too.
+    folder is that of --wheels, if it is given, so that others may use the wheel too.
     """
     tree = copy_of_the_tree(tmp_path_factory.mktemp("tree"))
-    out = Path(os.environ.get("USMPY_TEST_DIST") or tmp_path_factory.mktemp("dist"))
+    out = Path(options.value("wheels") or tmp_path_factory.mktemp("dist"))
     done = subprocess.run(
         # -x: the headers of OpenCL may come from the system instead of the required package.
         [sys.executable, "-m", "build", "-nx", "--outdir", out],

@@ -9,12 +9,12 @@ do (no such test is made), ``xfail`` for what it ought to do and does not yet (s
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable
 
 import cuda_drivers
 import dlpack_type
 import level_zero_drivers
+import options
 
 import usmpy
 
@@ -110,8 +110,8 @@ def minimal() -> usmpy.Device:
 EVERY_PROCESSOR = frozenset({"host-accessible", "host-task"})
 
 
-# With USMPY_TEST_WITHOUT_FP64=1 and ZESIM_FP64=0 the devices lack double precision (test_rounding.py).
-# With USMPY_TEST_COARSE_SVM=1 all OpenCL devices have memory of kind "device" alone, which the host does not
+# With --without-fp64 the devices lack double precision (test_rounding.py).
+# With --coarse-svm all OpenCL devices have memory of kind "device" alone, which the host does not
 # read, as with drivers of graphics cards without the USM extension (.ci/run).
 KINDS = "it needs shared or host memory, which the device lacks"
 READS = "the host reads the memory in place"
@@ -195,8 +195,8 @@ MINIMAL = PARTLESS | {
 
 # Files where it matters which device of a driver it is. The others test code that is the same for all
 # devices: types, indexing, shapes, values, arguments. A part of a device runs these alone, and so does the
-# minimal backend, whose loops are the host's. USMPY_TEST_ALL_FILES=1 runs all cases on all devices (.ci/run
-# --full: on those two); USMPY_TEST_FEW_FILES=1 runs these alone on all devices but the host.
+# minimal backend, whose loops are the host's. --all-files runs all cases on all devices (.ci/run
+# --full: on those two); --few-files runs these alone on all devices but the host.
 PLACEMENT = frozenset(
     {
         "test_context",
@@ -225,7 +225,7 @@ PLACEMENT = frozenset(
 SECOND = frozenset(
     f"test_{name}" for name in ("context", "copy", "device", "dlpack_export", "pickle_arrays", "placement")
 )
-ALL_FILES = bool(os.environ.get("USMPY_TEST_ALL_FILES"))
+ALL_FILES = options.value("all_files", False)
 if ALL_FILES:
     PLACEMENT = SECOND = None
 
@@ -253,30 +253,26 @@ BACKENDS = [
     Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm", "shares"}, MINIMAL, files=PLACEMENT),
 ]
 ORDER = [backend.name for backend in BACKENDS]  # of drawing, whichever of them take part
-if os.environ.get("USMPY_TEST_FEW_FILES"):
+if options.value("few_files"):
     BACKENDS = [
         dataclasses.replace(backend, files=backend.files or (PLACEMENT if backend.name != "host" else None))
         for backend in BACKENDS
     ]
-# USMPY_TEST_BACKENDS=host,minimal: these alone.
-if chosen := os.environ.get("USMPY_TEST_BACKENDS"):
-    unknown = set(chosen.split(",")) - {backend.name for backend in BACKENDS}
-    if unknown:
-        raise ValueError(f"USMPY_TEST_BACKENDS names {', '.join(sorted(unknown))}, which no registration has")
-    BACKENDS = [backend for backend in BACKENDS if backend.name in chosen.split(",")]
+if chosen := options.names("devices"):
+    if unknown := set(chosen) - set(ORDER):
+        raise ValueError(f"--devices names {', '.join(sorted(unknown))}; there are: {', '.join(ORDER)}")
+    BACKENDS = [backend for backend in BACKENDS if backend.name in chosen]
 
-# USMPY_TEST_CTS_LEAVES_OUT=host: tests/cts does not run on these, since another run does that.
-LEFT_OUT = frozenset(filter(None, os.environ.get("USMPY_TEST_CTS_LEAVES_OUT", "").split(",")))
-if os.environ.get("USMPY_TEST_WITHOUT_FP64"):
+LEFT_OUT = frozenset(options.names("cts_leaves_out"))  # of tests/cts, since another run has them
+if options.value("without_fp64"):
     BACKENDS = [
         Backend("opencl-intel-without-fp64", opencl(INTEL), EVERY_PROCESSOR | {"system-usm", "shares"}),
         Backend("opencl-pocl-without-fp64", opencl("PoCL", *POCL), EVERY_PROCESSOR),
         Backend("level-zero-without-fp64", level_zero(0), LEVEL_ZERO_TAGS, LEVEL_ZERO),
     ]
-elif os.environ.get("USMPY_TEST_COARSE_SVM"):
+elif options.value("coarse_svm"):
     BACKENDS = [Backend("opencl-coarse", opencl("PoCL", *POCL), frozenset({"builds"}), COARSE)]
-# USMPY_TEST_OPENCL=NVIDIA: the device of that vendor alone.
-elif vendor := os.environ.get("USMPY_TEST_OPENCL"):
+elif vendor := options.value("opencl_vendor"):
     own = NVIDIA if vendor == "NVIDIA" else {}
     BACKENDS = [Backend("opencl-other", opencl(vendor), frozenset(), COARSE | PARTLESS | own)]
 

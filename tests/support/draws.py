@@ -1,15 +1,14 @@
 """The seeds of random tests: the same in each run, so that a tree that passed passes again.
 
-With USMPY_TEST_SEED=N the seeds begin at N, and Hypothesis draws anew (`.ci/run --soak`).
+With --seed N the seeds begin at N, and Hypothesis draws anew (`.ci/run --soak`).
 """
 
 from __future__ import annotations
 
-import os
-
+import options
 from hypothesis import settings
 
-FIRST = int(os.environ.get("USMPY_TEST_SEED", "0"))
+FIRST = options.value("seed", 0)
 
 
 def seeds(count: int) -> range:

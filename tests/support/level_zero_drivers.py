@@ -1,8 +1,8 @@
 """Shows the software Level Zero driver (level_zero_driver/) to this process's Level Zero loader.
 
-The loader reads its variables when it is first used: conftest.py imports this module before anybody can
+The loader reads its variables when it is first used: suite.py imports this module before anybody can
 do so. A machine without the loader, the headers or a compiler has no such driver: ``ABSENT`` says why.
-Whoever has set ZE_ENABLE_ALT_DRIVERS keeps it; USMPY_TEST_LEVEL_ZERO=system leaves the machine's own, and
+Whoever has set ZE_ENABLE_ALT_DRIVERS keeps it; --level-zero=system leaves the machine's own, and
 ``layers`` puts the loader's validation layer between.
 """
 
@@ -15,6 +15,7 @@ import shlex
 import subprocess
 
 import level_zero_sim
+import options
 
 from usmpy._compile import spirv
 
@@ -77,7 +78,7 @@ def build_flags() -> str:
 def reports() -> str:
     """Reports of the validation layer, if it is on, since the last call."""
     global _reports
-    if LIBRARY is None or os.environ.get("USMPY_TEST_LEVEL_ZERO") != "layers":
+    if LIBRARY is None or options.value("level_zero") != "layers":
         return ""
     if _reports is None:
         library = _watcher()
@@ -103,7 +104,7 @@ def _watcher() -> ctypes.CDLL:
 
 def show() -> None:
     global LIBRARY, ABSENT
-    if "ZE_ENABLE_ALT_DRIVERS" in os.environ or os.environ.get("USMPY_TEST_LEVEL_ZERO") == "system":
+    if "ZE_ENABLE_ALT_DRIVERS" in os.environ or options.value("level_zero") == "system":
         ABSENT = "the environment names other drivers"
         return
     if not LOADER:
@@ -122,8 +123,8 @@ def show() -> None:
     except level_zero_sim.NotBuilt as error:
         ABSENT = str(error)
         return
-    # USMPY_TEST_LEVEL_ZERO=layers: every call is looked at by the loader's validation layer.
-    layers = os.environ.get("USMPY_TEST_LEVEL_ZERO") == "layers"
+    # --level-zero=layers: every call is looked at by the loader's validation layer.
+    layers = options.value("level_zero") == "layers"
     os.environ.update(level_zero_sim.environment(LIBRARY, layers=layers))
     if layers:  # it shows what the validation layer says: reports()
         os.environ["ZE_ENABLE_TRACING_LAYER"] = "1"
@@ -134,5 +135,5 @@ def show() -> None:
 
 
 show()
-if ABSENT and os.environ.get("USMPY_REQUIRE_LIBRARIES") == "1" and "ZE_ENABLE_ALT_DRIVERS" not in os.environ:
-    raise RuntimeError(f"USMPY_REQUIRE_LIBRARIES=1, and there is no software Level Zero driver: {ABSENT}")
+if ABSENT and options.value("require_libraries") and "ZE_ENABLE_ALT_DRIVERS" not in os.environ:
+    raise RuntimeError(f"--require-libraries, and there is no software Level Zero driver: {ABSENT}")

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import sys
 import types
 
+import options
 import pytest
 
 # Set in CI: a library that is missing there is a mistake of the environment, and its tests must not vanish.
-REQUIRED = os.environ.get("USMPY_REQUIRE_LIBRARIES") == "1"
+REQUIRED = options.value("require_libraries", False)
 
 
 def need(name: str) -> types.ModuleType:
-    """The module, or a skip of the whole file (a failure where USMPY_REQUIRE_LIBRARIES=1)."""
+    """The module, or a skip of the whole file (a failure with --require-libraries)."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         if REQUIRED:
-            raise RuntimeError(
-                f"USMPY_REQUIRE_LIBRARIES=1, and {name} cannot be imported: {error}"
-            ) from error
+            raise RuntimeError(f"--require-libraries, and {name} cannot be imported: {error}") from error
         pytest.skip(f"{name} is not installed", allow_module_level=True)
 
 

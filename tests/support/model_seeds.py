@@ -1,16 +1,15 @@
 """The seeds of programs against the model of the engine, in parts, which are a test each.
 
-USMPY_MODEL_PROGRAMS says how many programs a device runs, instead of the number that the test names.
+--model-programs says how many programs a device runs, instead of the number that the test names.
 """
 
 from __future__ import annotations
 
-import os
-
 import draws
+import options
 
 EACH = 100
-COUNT = int(os.environ.get("USMPY_MODEL_PROGRAMS", "0"))
+COUNT = options.value("model_programs", 0)
 
 
 def parts(default: int) -> list[range]:
@@ -19,7 +18,7 @@ def parts(default: int) -> list[range]:
 
 
 def drawn(seeds: range, of: int) -> range:
-    """One seed in `of`, unless USMPY_MODEL_PROGRAMS asks for a number."""
+    """One seed in `of`, unless --model-programs asks for a number."""
     return seeds if COUNT else seeds[::of]
 
 

@@ -1,7 +1,7 @@
 """Makes OpenCL drivers that came as Python packages visible to this process, beside the system's.
 
 Intel's runtime for processors (intel-opencl-rt) lies in the environment's lib folder, where no OpenCL loader
-looks. Loaders read OCL_ICD_VENDORS at their first call: conftest.py imports this module before anybody can
+looks. Loaders read OCL_ICD_VENDORS at their first call: suite.py imports this module before anybody can
 make one. A folder that the caller set is left alone.
 """
 

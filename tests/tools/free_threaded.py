@@ -5,7 +5,7 @@
     python tests/tools/free_threaded.py 3.14 --tsan     threads under ThreadSanitizer
     python tests/tools/free_threaded.py 3.14 --build    builds the interpreter and prints its path
 
-USMPY_TEST_BACKENDS chooses other devices. The sources of CPython are the original archives in source packages
+--devices among them chooses other ones. The sources of CPython are the original archives in source packages
 of Debian, or of Ubuntu where Debian does not have the version; apt verifies their signatures. --source
 names an archive instead. Interpreters and environments are kept in ~/.cache/usmpy-pythons, and an interpreter
 that exists is used as it is. A build takes 5 minutes of two processors, and needs what CPython's own does:
@@ -109,7 +109,7 @@ def run(version: str, chosen: list[str], arguments: argparse.Namespace) -> bool:
         print(interpreter)
         return True
     # Without it, a module that asks for the GIL would have it.
-    environment = {"USMPY_TEST_BACKENDS": "host,minimal", **variables(), "PYTHON_GIL": "0"}
+    environment = {**variables(), "PYTHON_GIL": "0"}
     folder = target.with_name(f"{target.name}-tests")
     logs = folder / "reports"
     shutil.rmtree(logs, ignore_errors=True)
@@ -138,7 +138,7 @@ def run(version: str, chosen: list[str], arguments: argparse.Namespace) -> bool:
             if subprocess.run(pip, stderr=subprocess.DEVNULL).returncode != 0:
                 print(f"no wheel of {name}", flush=True)
     if chosen:
-        commands.append([python, "-m", "pytest", "-q", *chosen])
+        commands.append([python, "-m", "pytest", "-q", "--devices=host,minimal", *chosen])
     results = [subprocess.run(command, cwd=tree, env=environment).returncode for command in commands]
     text = "\n".join(path.read_text(errors="replace") for path in sorted(logs.glob("tsan.*")))
     reports = [report for report in text.split("=" * 18) if "WARNING: ThreadSanitizer" in report]

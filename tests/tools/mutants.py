@@ -160,10 +160,9 @@ def serve() -> None:
             os.dup2(log, 2)
             options = ["-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--tb=line"]
             options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-            os.environ.update(request["environment"])
             status = 70
             try:
-                status = int(pytest.main([*options, *request["tests"]]))
+                status = int(pytest.main([*options, *request["options"], *request["tests"]]))
             finally:
                 os._exit(status)
         until = time.monotonic() + request["limit"]
@@ -225,15 +224,15 @@ class Tests:
         for wanted in {bool(device): None for device in devices.values()}:
             part = [test for test in tests if bool(devices[test[0]]) == wanted]
             named = sorted({devices[name] for name, _ in part}) if wanted else []
-            if (failed := self.failed_on(part, {"USMPY_TEST_BACKENDS": ",".join(named)})) is not None:
+            if (failed := self.failed_on(part, [f"--devices={','.join(named)}"])) is not None:
                 return failed
         return None
 
-    def failed_on(self, tests: list[tuple[str, float]], environment: dict[str, str]) -> str | None:
+    def failed_on(self, tests: list[tuple[str, float]], options: list[str]) -> str | None:
         limit = 60 + 6 * sum(seconds for _, seconds in tests)
         request = {
             "tests": [name for name, _ in tests],
-            "environment": environment,
+            "options": options,
             "limit": limit,
             "log": str(self.log),
         }
@@ -251,7 +250,7 @@ class Tests:
             left = [test for test in tests if test[0] not in missing]
             if len(left) == len(tests):
                 sys.exit(f"pytest ended with status {status}; its output is in {self.log}")
-            return self.failed_on(left, environment) if left else None
+            return self.failed_on(left, options) if left else None
         named = re.findall(r"^(?:FAILED|ERROR) (tests\S+)", output, re.M)
         return f"{named[0] if named else tests[0][0]} ({status})"
 

@@ -82,7 +82,7 @@ def variables() -> dict[str, str]:
     return {
         **os.environ,
         **dict.fromkeys(("USMPY_TESTING", "USMPY_WERROR", "USMPY_DEBUG"), "1"),
-        "USMPY_REQUIRE_LIBRARIES": "0",
+        "PYTEST_ADDOPTS": "",
     }
 
 
@@ -118,16 +118,14 @@ def run(interpreter: str, folder: pathlib.Path, conformance: bool, everything: b
         python = install(interpreter, tree, pathlib.Path(venv), environment)
         if python is None:
             return False
-        test, host = [python, "-m", "pytest", "-q", "-n", "2"], {**environment, "USMPY_TEST_BACKENDS": "host"}
+        test = [python, "-m", "pytest", "-q", "-n", "2"]
         # The structure of the sources is the same for every interpreter.
-        runs = [([*test, "--ignore=tests/structure"], environment)]
+        runs = [[*test, "--ignore=tests/structure"]]
         if not everything:
-            runs = [([*test, *CHOSEN], environment)]
+            runs = [[*test, *CHOSEN]]
             if conformance:
-                runs.append(([*test, "tests/cts"], host))
-        return all(
-            subprocess.run(command, cwd=tree, env=variables).returncode == 0 for command, variables in runs
-        )
+                runs.append([*test, "--devices=host", "tests/cts"])
+        return all(subprocess.run(command, cwd=tree, env=environment).returncode == 0 for command in runs)
 
 
 def main() -> int:

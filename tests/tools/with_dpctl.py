@@ -44,15 +44,14 @@ def run(python: pathlib.Path, arguments: list[str]) -> int:
         "-q",
         "-p",
         "no:cacheprovider",
+        "--level-zero=system",
         "tests/interop/test_dpctl.py",
         *arguments,
     ]
     with tempfile.TemporaryDirectory(prefix="usmpy-opencl-") as drivers:
         intel = python.parent.parent / "lib" / "libintelocl.so"
         (pathlib.Path(drivers) / "intel.icd").write_text(f"{intel}\n")
-        environment = dict(
-            os.environ, PYTHONPATH=str(ROOT), USMPY_TEST_LEVEL_ZERO="system", OCL_ICD_VENDORS=drivers
-        )
+        environment = dict(os.environ, PYTHONPATH=str(ROOT), OCL_ICD_VENDORS=drivers)
         return subprocess.run(command, cwd=ROOT, env=environment).returncode
 
 

