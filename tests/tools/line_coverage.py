@@ -45,7 +45,6 @@ PLACE = ROOT / "build" / "coverage"
 TREE = PLACE / "tree"
 MARKS = PLACE / "marks"
 BLOCKS = PLACE / "blocks.npz"
-UNCOVERED = ROOT / "tests" / "tools" / "uncovered.json"  # why lines stay uncovered
 # Documents and style execute little of their own, and need minutes; the machine may have no GPU.
 FOLDERS = (
     "api cts cuda drivers exchange fuzz interop kernels objects portable programs properties runtime share"
@@ -402,12 +401,6 @@ def folder_of(source: str) -> str:
     return "/".join(parts[: 3 if parts[1] == "backends" else 2]) if parts[0] == "csrc" else "usmpy"
 
 
-def reason_of(reasons: dict[str, Any], source: str, text: str) -> str | None:
-    """Why a line stays uncovered, by its text; "*" stands for all lines of a file."""
-    known = reasons["files"].get(source, {})
-    return known.get(text.strip(), known.get("*"))
-
-
 def report(with_lines: bool) -> None:
     lines = executed_lines() | python_lines()
     folders: dict[str, list[bool]] = collections.defaultdict(list)
@@ -416,24 +409,10 @@ def report(with_lines: bool) -> None:
     print("| folder | lines | executed | percent |\n| --- | --- | --- | --- |")
     for folder, done in sorted(folders.items()):
         print(f"| `{folder}` | {len(done):,} | {sum(done):,} | {100 * sum(done) / len(done):.1f} |")
-    reasons = json.loads(UNCOVERED.read_text(encoding="utf-8"))
-    counts: collections.Counter[str] = collections.Counter()
-    without = []
-    for source, found in sorted(lines.items()):
+    for source, found in sorted(lines.items()) if with_lines else ():
         texts = (TREE / source).read_text(encoding="utf-8").split("\n")
-        missing = [line for line, done in sorted(found.items()) if not done]
-        for line in missing if source.startswith("csrc/") else ():
-            reason = reason_of(reasons, source, texts[line - 1])
-            if reason is None:
-                without.append(f"{source}:{line}: {texts[line - 1].strip()}")
-            else:
-                counts[reason] += 1
-        if with_lines and missing:
-            print(f"{source}: {', '.join(map(str, missing))}")
-    print("\n| lines of `csrc` that no test executes | why |\n| --- | --- |")
-    for reason, count in counts.most_common():
-        print(f"| {count} | {reasons['reasons'][reason]} |")
-    print(f"\n{len(without)} have no reason in {UNCOVERED.relative_to(ROOT)}", *without, sep="\n")
+        for line in (line for line, done in sorted(found.items()) if not done):
+            print(f"{source}:{line}: {texts[line - 1].strip()}")
 
 
 def main() -> int:
@@ -448,7 +427,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="arguments that run at a time")
     parser.add_argument("--fresh", action="store_true", help="forget the build and the results")
     parser.add_argument("--report", action="store_true", help="only print the table")
-    parser.add_argument("--lines", action="store_true", help="list the uncovered lines")
+    parser.add_argument("--lines", action="store_true", help="print the uncovered lines, too")
     options = parser.parse_args()
     if options.fresh:
         shutil.rmtree(PLACE, ignore_errors=True)
