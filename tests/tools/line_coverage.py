@@ -302,7 +302,9 @@ def record(tests: str, sample: int, limit: float) -> None:
     MARKS.mkdir(exist_ok=True)
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(TREE), str(TREE / "tests"), str(TREE / "tests" / "support")]),
+        "PYTHONPATH": os.pathsep.join(
+            map(str, (TREE, *(TREE / "tests" / name for name in ("", "support", "tools"))))
+        ),
         "PYTHONDONTWRITEBYTECODE": "1",
         "USMPY_MARKS": str(marks),
         "USMPY_MARKS_BLOCKS": str(BLOCKS),

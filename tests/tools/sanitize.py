@@ -119,7 +119,9 @@ def test_environment(tree, folder, cc, pymalloc, leaks):
         "LD_LIBRARY_PATH": os.pathsep.join(
             [*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), *nvidia_libraries()]
         ),
-        "PYTHONPATH": os.pathsep.join(map(str, (tree, tree / "tests", tree / "tests" / "support"))),
+        "PYTHONPATH": os.pathsep.join(
+            map(str, (tree, *(tree / "tests" / name for name in ("", "support", "tools"))))
+        ),
         # One block an object, so that the sanitizers see the ends of each.
         **({} if pymalloc else {"PYTHONMALLOC": "malloc"}),
         "ASAN_OPTIONS": ":".join(
