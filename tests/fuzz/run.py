@@ -5,13 +5,13 @@
     python tests/fuzz/run.py --seconds 0              the inputs of the corpus alone, nothing new
     python tests/fuzz/run.py ptx --input FILE         one input, such as one that a finding left
     python tests/fuzz/run.py --corpus FOLDER          begins with FOLDER/TARGET too, and adds to it
-    python tests/fuzz/run.py --corpus FOLDER --merge  minimises those into tests/fuzz/corpus/TARGET.bin
+    python tests/fuzz/run.py --corpus FOLDER --merge  minimises those into tests/fuzz/corpus.zip
     python tests/fuzz/run.py --python 2000            the Python fuzzers, with 2000 examples a test
 
 Ends with 0 if nothing was found. A finding is printed with its stack, and its input is left in --findings.
-The C code is built by clang with AddressSanitizer and UndefinedBehaviorSanitizer. A corpus is one file a
-target, compressed by zlib: each input behind its length, two bytes with the lower one first. Inputs that once
-found something are in TARGET-found.bin, which --keep FILE adds to.
+The C code is built by clang with AddressSanitizer and UndefinedBehaviorSanitizer. corpus.zip has
+a member for each target: each input behind its length, two bytes with the lower one first. Inputs that once
+found something are in the member TARGET-found, which --keep FILE adds to.
 """
 
 import argparse
@@ -25,8 +25,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-import zlib
+import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "csrc"))
 
@@ -35,7 +36,7 @@ from ninja_build import ROOT, BuildError
 
 HERE = pathlib.Path(__file__).resolve().parent
 UNIT = runpy.run_path(str(ROOT / "tests" / "unit" / "run.py"))
-CORPUS = HERE / "corpus"
+CORPUS, ONE_AT_A_TIME = HERE / "corpus.zip", threading.Lock()
 SANITIZE = UNIT["sanitized"](["address", "undefined"])
 LONGEST = 4096  # bytes of an input
 NEEDS_CUDA = {"ptx", "cubin"}  # their sources include cuda.h, the header alone
@@ -54,11 +55,9 @@ def parse_arguments():
         "--jobs", type=int, default=os.cpu_count(), help="targets at once (default: processors)"
     )
     parser.add_argument("--corpus", type=pathlib.Path, help="a folder with one of inputs for each target")
-    parser.add_argument("--merge", action="store_true", help="minimise --corpus into tests/fuzz/corpus")
+    parser.add_argument("--merge", action="store_true", help="minimise --corpus into tests/fuzz/corpus.zip")
     parser.add_argument("--input", type=pathlib.Path, help="run this one input of the one target named")
-    parser.add_argument(
-        "--keep", type=pathlib.Path, help="add this input to TARGET-found.bin of the one target"
-    )
+    parser.add_argument("--keep", type=pathlib.Path, help="add this input to TARGET-found of the one target")
     parser.add_argument("--findings", type=pathlib.Path, default=ROOT / "build" / "findings")
     parser.add_argument("--build-dir", help="put the programs here")
     parser.add_argument("--cc", help="clang (default: the newest of clang, clang-14 and later)")
@@ -101,22 +100,38 @@ def build(arguments):
     return chosen
 
 
+def corpus():
+    """The members of corpus.zip."""
+    with zipfile.ZipFile(CORPUS) as stored:
+        return {name: stored.read(name) for name in stored.namelist()}
+
+
+def store(name, data):
+    """Replaces one member."""
+    with ONE_AT_A_TIME:
+        members = corpus() | {name: data}
+        with zipfile.ZipFile(CORPUS, "w") as stored:
+            for name, data in sorted(members.items()):
+                member = zipfile.ZipInfo(name)
+                member.compress_type = zipfile.ZIP_DEFLATED
+                stored.writestr(member, data, compresslevel=9)
+
+
 def unpack(name, folder):
     """Writes the inputs of the stored corpus into files, and those that once found something."""
     folder.mkdir(parents=True, exist_ok=True)
-    for stored in (CORPUS / f"{name}.bin", CORPUS / f"{name}-found.bin"):
-        data = zlib.decompress(stored.read_bytes()) if stored.exists() else b""
+    stored = corpus()
+    for data in (stored.get(name, b""), stored.get(f"{name}-found", b"")):
         while data:
             length = int.from_bytes(data[:2], "little")
             given, data = data[2 : 2 + length], data[2 + length :]
             (folder / hashlib.sha1(given).hexdigest()).write_bytes(given)
 
 
-def pack(stored, folder):
+def pack(name, folder):
     inputs = sorted((path.read_bytes() for path in folder.iterdir()), key=lambda given: (len(given), given))
-    CORPUS.mkdir(exist_ok=True)
-    packed = zlib.compress(b"".join(len(given).to_bytes(2, "little") + given for given in inputs), 9)
-    stored.write_bytes(packed)
+    packed = b"".join(len(given).to_bytes(2, "little") + given for given in inputs)
+    store(name, packed)
     return len(inputs), len(packed)
 
 
@@ -183,14 +198,13 @@ def merge(name, program, arguments, temporary):
     done = run_program(program, ["-merge=1"], [smallest, folder])
     if done.returncode != 0:
         return False, f"{name}: exit {done.returncode}\n{done.stdout[-2000:]}"
-    return True, "{:<12} {} inputs, {} bytes".format(name, *pack(CORPUS / f"{name}.bin", smallest))
+    return True, "{:<12} {} inputs, {} bytes".format(name, *pack(name, smallest))
 
 
 def keep(name, given):
-    stored = CORPUS / f"{name}-found.bin"
-    before = zlib.decompress(stored.read_bytes()) if stored.exists() else b""
     data = given.read_bytes()
-    stored.write_bytes(zlib.compress(before + len(data).to_bytes(2, "little") + data, 9))
+    before = corpus().get(f"{name}-found", b"")
+    store(f"{name}-found", before + len(data).to_bytes(2, "little") + data)
 
 
 def run_python(arguments):
