@@ -1,9 +1,10 @@
-"""Behaviour of a whole process: each script of tests/isolated runs in one of its own.
+"""Behaviour of a whole process: each case of the scripts of tests/isolated runs in one of its own.
 
-A script fails by its exit status; its standard output ends with "ok". A script may be run by hand too:
-``python tests/isolated/NAME.py`` with usmpy on the path.
+A case fails by its exit status; its standard output ends with "ok". A case may be run by hand too:
+``python tests/isolated/SCRIPT.py [CASE]`` with usmpy on the path.
 """
 
+import ast
 import os
 import pathlib
 import subprocess
@@ -13,13 +14,29 @@ import pytest
 
 import usmpy
 
-SCRIPTS = sorted((pathlib.Path(__file__).parents[1] / "isolated").glob("*.py"))
-# Scripts with output on standard error: the required text.
+FOLDER = pathlib.Path(__file__).parents[1] / "isolated"
+
+
+def found() -> dict[str, list[str]]:
+    """By the name of a case, the script and its arguments. A script has one case, or a function for each."""
+    cases = {}
+    for script in sorted(FOLDER.glob("*.py")):
+        text = script.read_text()
+        if text.endswith("\nglobals()[sys.argv[1]]()\n"):
+            functions = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+            cases |= {function.name: [str(script), function.name] for function in functions}
+        else:
+            cases[script.stem] = [str(script)]
+    return cases
+
+
+CASES = found()
+# Cases with output on standard error: the required text.
 SAID = {
     "exit_by_signal": "KeyboardInterrupt",
     "exit_with_failed_work": "nobody asked for its result; call event.wait() or queue.wait()",
 }
-# Scripts that tests/tools/sanitize.py leaves out, and why.
+# Cases that tests/tools/sanitize.py leaves out, and why.
 NOT_SANITIZED = {
     "chain_of_a_million": "the sanitizers need larger stacks",
     "fork_after_kernels": "GCC's AddressSanitizer breaks in the children of busy forks that start threads",
@@ -40,38 +57,36 @@ def marks(name: str) -> list[pytest.MarkDecorator]:
     return [skip, *(mark(reasons[name]) for mark, reasons in kinds if name in reasons)]
 
 
-PARAMETERS = [
-    pytest.param(
-        script,
-        id=script.stem,
-        marks=marks(script.stem),
-    )
-    for script in SCRIPTS
-]
+PARAMETERS = [pytest.param(name, id=name, marks=marks(name)) for name in CASES]
 
 
-def run(script: pathlib.Path) -> subprocess.CompletedProcess:
+def run(name: str) -> subprocess.CompletedProcess:
     package = pathlib.Path(usmpy.__file__).parent.parent
     environment = {k: v for k, v in os.environ.items() if k not in ("USMPY_DEVICE", "ONEAPI_DEVICE_SELECTOR")}
     environment["PYTHONPATH"] = os.pathsep.join([str(package), environment.get("PYTHONPATH", "")])
     environment["PYTHONWARNINGS"] = "error"
     environment["PYTHONFAULTHANDLER"] = "1"
     return subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=120, env=environment, check=False
+        [sys.executable, *CASES[name]],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        check=False,
     )
 
 
-def test_there_are_scripts():
-    assert len(SCRIPTS) > 5
-    assert {*SAID, *NOT_SANITIZED} <= {script.stem for script in SCRIPTS}
+def test_there_are_cases():
+    assert len(CASES) > 20
+    assert {*SAID, *NOT_SANITIZED} <= {*CASES}
 
 
-@pytest.mark.parametrize("script", PARAMETERS)
-def test_script(script):
-    done = run(script)
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_script(name):
+    done = run(name)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("ok\n"), done.stdout + done.stderr
-    if script.stem in SAID:
-        assert SAID[script.stem] in done.stderr
+    if name in SAID:
+        assert SAID[name] in done.stderr
     else:
         assert done.stderr == ""
