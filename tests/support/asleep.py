@@ -58,7 +58,7 @@ def once_asleep(call: Callable[[], object]) -> None:
     """
 
     def wait() -> None:
-        started.wait()  # an exception within Thread.start() would leave threading's lists as they are in between
+        started.wait()  # an exception within Thread.start() would leave threading's lists half done
         try:
             until_asleep(thread=sleeper)
         except AssertionError:

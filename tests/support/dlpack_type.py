@@ -1,17 +1,17 @@
 """CUDA's devices under another of DLPack's types, as those of another driver with streams would be.
 
-With USMPY_TEST_DLPACK_TYPE=10 they are ROCm's for the whole process (``exchange/test_another_type.py``).
+With the option --dlpack-type=10 they are ROCm's for the whole process (``exchange/test_another_type.py``).
 """
 
 from __future__ import annotations
 
-import os
+import options
 
 import usmpy
 from usmpy import _core
 
 CUDA, ROCM = 2, 10
-TYPE = int(os.environ.get("USMPY_TEST_DLPACK_TYPE", CUDA))
+TYPE = options.value("dlpack_type", CUDA)
 # DLPack has no type for managed memory of ROCm: it goes by that of the device.
 MANAGED, HOST = {CUDA: (13, 3), ROCM: (ROCM, 11)}[TYPE]
 NAME = {CUDA: "kDLCUDA", ROCM: "kDLROCM"}[TYPE]

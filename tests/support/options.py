@@ -41,6 +41,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "this vendor's OpenCL device alone, for example NVIDIA",
     },
     "--software-cuda": {**FLAG, "help": "the CUDA driver in software, also on a machine that has NVIDIA's"},
+    "--dlpack-type": {**NUMBER, "help": "10: CUDA's devices have the type of ROCm's in DLPack"},
     "--level-zero": {
         "choices": ("system", "layers"),
         "help": "system: the machine's Level Zero drivers, and none in software; "
