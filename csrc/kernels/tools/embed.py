@@ -3,6 +3,7 @@
 python csrc/kernels/tools/embed.py FILE     writes the tables of csrc/core/builtin/kernel_source.h to FILE
 """
 
+import functools
 import re
 import runpy
 import sys
@@ -43,6 +44,7 @@ def expand(path, seen):
             yield from expand(header, seen)
 
 
+@functools.cache
 def kernel_sources():
     """{name without suffix: text}"""
     return {path.stem: "\n".join(expand(path, set())) + "\n" for path in sorted(SOURCES.glob("*.cl"))}
