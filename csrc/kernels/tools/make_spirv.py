@@ -13,7 +13,6 @@ constants, and the driver's compiler keeps the one pair that is asked for. The t
 here, around the conversions of cast.cl.
 """
 
-import struct
 import subprocess
 import sys
 import tempfile
@@ -59,20 +58,6 @@ WIDE = {"float64", "complex128", "twofold"}
 for kind in KINDS:
     MODULES |= {f"cast_{kind}": (f"cast_{kind}", [])} if kind not in WIDE else {}
     MODULES[f"cast_{kind}_fp64"] = (f"cast_{kind}", ["-DUSM_HAS_FP64"])
-
-# Operands of SPIR-V instructions (SPIR-V specification, 3.49): ids and literals. The last letter stands for
-# all that follow.
-PATTERNS = {
-    **dict.fromkeys((3, 14, 17), "l"),
-    **dict.fromkeys((5, 11, 16, 21, 22, 71, 256, 257), "il"),
-    **dict.fromkeys((23, 43, 50, 62, 63), "iil"),
-    **dict.fromkeys((61, 64, 81), "iiil"),
-    **{12: "iiili", 15: "lil", 32: "ili", 54: "iili", 59: "iili", 247: "il"},
-    **{246: "iil", 250: "iiil", 251: "iil"},
-    **dict.fromkeys((1, 19, 20, 28, 30, 33, 41, 42, 46, 55, 56, 57, 65, 66, 67, 70, 80), "i"),
-    **dict.fromkeys((*range(109, 125), *range(126, 139), *range(162, 192), *range(194, 201)), "i"),
-    **dict.fromkeys((224, 232, 245, 248, 249, 253, 254), "i"),
-}
 
 
 def guarded(name, lines):
@@ -238,45 +223,7 @@ def compile(name, folder):
     file.write_text(text_of(name), encoding="utf-8")
     subprocess.run([*CLANG, *options, file.name, "-o", bitcode.name], check=True, cwd=folder)
     subprocess.run([*TRANSLATE, bitcode.name, "-o", module.name], check=True, cwd=folder)
-    return renumbered(module.read_bytes())
-
-
-def parse(module):
-    """(the five words of the head, [(opcode, operands)])."""
-    words = struct.unpack(f"<{len(module) // 4}I", module)
-    instructions, at = [], 5
-    while at < len(words):
-        count = words[at] >> 16
-        instructions.append((words[at] & 0xFFFF, words[at + 1 : at + count]))
-        at += count
-    return words[:5], instructions
-
-
-def ids_of(opcode, operands, labels):
-    """Which operands are ids. `labels` are those of the module."""
-    pattern = PATTERNS[opcode]
-    ids = [kind == "i" for kind in (pattern + pattern[-1] * len(operands))[: len(operands)]]
-    if opcode == 15:  # OpEntryPoint: ids of variables follow its name, whose last byte is 0
-        end = next(i for i in range(2, len(operands)) if operands[i] < 1 << 24)
-        ids[end + 1 :] = [True] * (len(operands) - end - 1)
-    if opcode == 251:  # OpSwitch: literals of one word or two, each with a label
-        step = 2 if labels.issuperset(operands[3::2]) else 3
-        ids[1 + step :: step] = [True] * len(ids[1 + step :: step])
-        assert labels.issuperset(operands[1 + step :: step])
-    return ids
-
-
-def renumbered(module):
-    """The same module with ids in the order in which they appear, which compresses better."""
-    head, instructions = parse(module)
-    labels = {operands[0] for opcode, operands in instructions if opcode == 248}
-    numbers, words = {}, []
-    for opcode, operands in instructions:
-        words.append((len(operands) + 1) << 16 | opcode)
-        for i, is_id in enumerate(ids_of(opcode, operands, labels)):
-            number = operands[i]
-            words.append(numbers.setdefault(number, len(numbers) + 1) if is_id else number)
-    return struct.pack(f"<{5 + len(words)}I", *head[:3], len(numbers) + 1, head[4], *words)
+    return module.read_bytes()
 
 
 def inputs():
