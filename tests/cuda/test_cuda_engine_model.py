@@ -12,8 +12,8 @@ import threading
 import cuda_peers
 import engine_programs
 import pytest
+from draws import first_of, parts
 from engine_model import Memory, Queue, Task
-from model_seeds import first_of, parts
 
 import usmpy
 

@@ -6,10 +6,10 @@ import math
 import sys
 
 import pytest
-from buffers import Buffer
 from fuzz_settings import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from producers import Buffer
 
 import usmpy
 

@@ -14,9 +14,9 @@ import weakref
 import numpy as np
 import pytest
 from asleep import once_asleep
-from buffers import Buffer
 from dtypes import FORMATS
 from ids import steady
+from producers import Buffer
 
 import usmpy
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import engine_programs
 import pytest
-from model_seeds import drawn, first_of, parts
+from draws import drawn, first_of, parts
 
 import usmpy
 
