@@ -235,3 +235,55 @@ def test_a_missing_cast_ends_the_build(embed):
 
     said = embed(lambda kernels: changed_zip(kernels, "ptx", "cast_elements.ptx", rename))
     assert said == ["the stored kernel cast bool int8 is missing: run python csrc/kernels/tools/make.py"]
+
+
+# Registers 4, 5 and 7 are local. 1 is written before the label and read behind it, the next round of the loop
+# reads 6 before it writes it, 8 may keep what it had, and the inner block has a register 1 of its own.
+PTX = """{
+\t.reg .pred %p<2>;
+\t.reg .b32 %r<9>;
+\tmov.u32 %r1, 1;
+\tmov.u32 %r8, 2;
+$L1_9:
+\tld.u32 %r4, [a0];
+\tadd.s32 %r5, %r4, %r6;
+\t{
+\t.reg .u32 %r0, %r1;
+\tmul.lo.u32 %r1, %r0, %r5;
+\t}
+\tst.u32 [a0], %r5;
+\tsetp.eq.s32 %p1, %r1, %r8;
+\t@%p1 mov.u32 %r8, 3;
+\tmov.u32 %r6, %r8;
+\tmov.u32 %r7, %r6;
+\tst.u32 [a0], %r7;
+\t@%p1 bra $L1_9;
+}
+"""
+RENUMBERED = """{
+\t.reg .pred %p<2>;
+\t.reg .b32 %r<6>;
+\tmov.u32 %r1, 1;
+\tmov.u32 %r2, 2;
+$L1:
+\tld.u32 %r4, [a0];
+\tadd.s32 %r5, %r4, %r3;
+\t{
+\t.reg .u32 %q0, %q1;
+\tmul.lo.u32 %q1, %q0, %r5;
+\t}
+\tst.u32 [a0], %r5;
+\tsetp.eq.s32 %p1, %r1, %r2;
+\t@%p1 mov.u32 %r2, 3;
+\tmov.u32 %r3, %r2;
+\tmov.u32 %r4, %r3;
+\tst.u32 [a0], %r4;
+\t@%p1 bra $L1;
+}
+"""
+
+
+def test_local_registers_of_ptx_share_numbers(monkeypatch):
+    monkeypatch.syspath_prepend(KERNELS / "tools")
+    tool = runpy.run_path(str(KERNELS / "tools" / "make_ptx.py"))
+    assert tool["renumbered"](PTX) == RENUMBERED

@@ -177,9 +177,9 @@ def renumbered(function):
     """
     labels = {}
     function = re.sub(r"(?<=\$L)\d+_\d+", lambda m: str(labels.setdefault(m[0], len(labels) + 1)), function)
-    # Assembler text of NVIDIA's headers, in a block of its own, declares registers that hide others.
+    # Assembler text of NVIDIA's headers, in a block of its own, declares %r0 to %r3, which hide others.
     function = re.sub(
-        r"\.reg \.u32 %r0,.*?\n\t}", lambda m: re.sub(r"%r(?=\d)", "%q", m[0]), function, flags=re.S
+        r"\.reg \.u32 %r0,.*?\n\t}", lambda m: re.sub(r"%r(?=[0-3]\b)", "%q", m[0]), function, flags=re.S
     )
     lines = function.splitlines(keepends=True)
     named = [REGISTER.findall(line) if not line.startswith("\t.reg") else [] for line in lines]
