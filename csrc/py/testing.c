@@ -142,10 +142,7 @@ static PyObject *kernel_sources(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     return forms;
 }
 
-/*
- * Arguments: (device, type, shared type, host type). From now on, the device has these DLPack types, as if
- * its driver were another one. Returns those that it had.
- */
+/* (device, type, shared type, host type): gives it these DLPack types, and returns those that it had. */
 static PyObject *set_dlpack_types(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *object;

@@ -38,12 +38,6 @@ static inline const usm_dlpack_type *usm_dlpack_type_of(int32_t type)
     return &usm_dlpack_types[(uint32_t)type < USM_DLPACK_TYPES ? type : 0];
 }
 
-/* The memory is that of a device with streams, of which one is meant where a consumer names none. */
-static inline bool usm_dlpack_type_has_default_stream(const usm_dlpack_type *type)
-{
-    return type->numbers != NULL && type->kind == USM_DEVICE;
-}
-
 /* The stream that a number stands for, as in properties.h; NULL: none. */
 void *usm_stream_of_number(const usm_stream_numbers *numbers, uint64_t number);
 /* The number of *stream, which becomes the default stream of the device if the protocol does not name it. */

@@ -51,12 +51,6 @@ usm_status usm_native_device(const usm_backend *backend, void *queue, usm_device
     return status == USM_OK ? usm_device_adopt(backend, facts.device, out, error) : status;
 }
 
-usm_status usm_stream_inspect(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error)
-{
-    return USM_UNLESS_FORKED(device->backend, error,
-                             USM_CALL(device->backend->native, stream_inspect)(device, stream, facts, error));
-}
-
 usm_status usm_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
                             usm_error *error)
 {

@@ -35,9 +35,6 @@ void usm_native_count(const usm_backend *backend, usm_native what, void *handle,
  */
 usm_status usm_native_device(const usm_backend *backend, void *queue, usm_device **out, usm_error *error);
 
-/* What the driver says of a stream. The device's backend has streams. Any thread, no lock; does not wait. */
-usm_status usm_stream_inspect(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error);
-
 /* Whose memory is this? Zeros in *info where the backend does not know. Any thread, no lock. */
 usm_status usm_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
                             usm_error *error);

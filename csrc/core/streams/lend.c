@@ -109,9 +109,7 @@ static usm_status join(usm_alloc *alloc, const lend *lend, usm_error *error)
         }
         return ended;
     }
-    usm_status status = USM_UNLESS_FORKED(
-        lend->device->backend, error,
-        USM_CALL(lend->device->backend->native, stream_inspect)(lend->device, lend->stream, &facts, error));
+    usm_status status = usm_stream_inspect(lend->device, lend->stream, &facts, error);
     if (status != USM_OK) {
         return status;
     }
@@ -161,10 +159,9 @@ static void settle(usm_alloc *alloc)
 {
     usm_stream_facts facts;
     lend lend;
-    if (look(alloc, &lend) && lend.id == 0 && !usm_is_forked(lend.device->backend) &&
-        USM_CALL(lend.device->backend->native, stream_inspect)(lend.device, lend.stream, &facts, NULL) ==
-            USM_OK &&
-        facts.idle && !facts.capturing) {
+    if (look(alloc, &lend) && lend.id == 0 &&
+        usm_stream_inspect(lend.device, lend.stream, &facts, NULL) == USM_OK && facts.idle &&
+        !facts.capturing) {
         clear_unordered(alloc, &lend);
     }
 }
@@ -296,9 +293,7 @@ usm_status usm_alloc_stream_retain(usm_alloc *alloc, usm_access_mode mode, usm_d
                                    usm_error *error)
 {
     usm_stream_facts facts;
-    usm_status status =
-        USM_UNLESS_FORKED(device->backend, error,
-                          USM_CALL(device->backend->native, stream_inspect)(device, stream, &facts, error));
+    usm_status status = usm_stream_inspect(device, stream, &facts, error);
     return status != USM_OK || facts.idle || facts.capturing ? status
                                                              : mark(alloc, mode, device, stream, error);
 }

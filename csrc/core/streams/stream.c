@@ -15,8 +15,7 @@ typedef struct usm_stream {
     usm_queue *queue; /* one count, which is no live object of anybody's */
 } usm_stream;
 
-/* What the driver says of the stream; USM_BUFFER where the backend has no streams. */
-static usm_status inspect(usm_device *device, void *handle, usm_stream_facts *facts, usm_error *error)
+usm_status usm_stream_inspect(usm_device *device, void *handle, usm_stream_facts *facts, usm_error *error)
 {
     const usm_backend *backend = device->backend;
     return usm_backend_has_streams(backend)
@@ -83,7 +82,7 @@ usm_status usm_stream_queue(usm_device *device, void *handle, usm_queue **out, u
 {
     usm_stream_facts facts;
     usm_place *place;
-    usm_status status = inspect(device, handle, &facts, error);
+    usm_status status = usm_stream_inspect(device, handle, &facts, error);
     if (status == USM_OK) {
         status = usm_context_place(NULL, usm_device_root(device), &place, error);
     }
@@ -156,7 +155,7 @@ usm_status usm_stream_follow(usm_device *device, void *handle, const usm_wait *w
 {
     usm_stream_facts facts;
     usm_queue *stream = NULL;
-    usm_status status = inspect(device, handle, &facts, error);
+    usm_status status = usm_stream_inspect(device, handle, &facts, error);
     if (status != USM_OK || n_waits == 0) {
         return status;
     }
@@ -192,7 +191,7 @@ usm_status usm_stream_adopt(usm_device *device, void *handle, usm_keep *keeps, u
 {
     usm_stream_facts facts;
     usm_place *place;
-    usm_status status = inspect(device, handle, &facts, error);
+    usm_status status = usm_stream_inspect(device, handle, &facts, error);
     if (status == USM_OK) {
         status = usm_context_place(NULL, usm_device_root(device), &place, error);
     }

@@ -12,6 +12,12 @@
 #include "core/tasks/submit.h"
 
 /*
+ * What the driver says of the stream; USM_BUFFER where the backend has none. Any thread, no lock; does not
+ * wait.
+ */
+usm_status usm_stream_inspect(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error);
+
+/*
  * The queue that stands for the stream, in the default context of the device: the same one as long as the
  * stream lives. The process keeps some of them, so that the next exchange finds it. Any thread, no lock; does
  * not wait.

@@ -136,8 +136,8 @@ static int export_array(usmpy_array *array, bool on_host, usm_arrow_schema *sche
         usmpy_check_context(array, &device) < 0) {
         return -1;
     }
-    bool waits = usm_dlpack_type_has_default_stream(usm_dlpack_type_of((int32_t)device.device_type)) &&
-                 usmpy_has_streams(array->alloc);
+    bool waits =
+        usm_dlpack_type_of((int32_t)device.device_type)->numbers != NULL && usmpy_has_streams(array->alloc);
     if (waits ? make_event(array, &event, &native) < 0
               : usmpy_wait_alloc(array->state, array->alloc, USM_READ, INT64_MAX) < 0) {
         return -1;

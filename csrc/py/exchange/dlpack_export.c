@@ -199,49 +199,44 @@ typedef enum order {
     ORDER_STREAM, /* later work of the stream is ordered after work on the memory */
 } order;
 
-/* For memory of a type whose streams have no numbers, or of a backend without streams. */
-static order order_without_streams(PyObject *stream, const DLDevice *device)
+/*
+ * Array API standard 2025.12, __dlpack__, stream. Memory of a type whose streams have no numbers, or of a
+ * backend without streams, has none.
+ */
+static order order_of_stream(const usmpy_array *array, const DLDevice *device, PyObject *stream,
+                             void **handle)
 {
-    if (!usmpy_given(stream)) {
-        return ORDER_HOST;
+    char text[128];
+    int overflow = 0;
+    const usm_dlpack_type *type = usm_dlpack_type_of((int32_t)device->device_type);
+    const usm_stream_numbers *numbers = usmpy_has_streams(array->alloc) ? type->numbers : NULL;
+    if (!usmpy_given(stream)) { /* pinned and managed memory: the consumer is on the host */
+        *handle = numbers != NULL && type->kind == USM_DEVICE ? USM_STREAM_LEGACY : NULL;
+        return *handle != NULL ? ORDER_STREAM : ORDER_HOST;
     }
-    if (PyLong_CheckExact(stream)) {
-        int overflow;
-        long value = PyLong_AsLongAndOverflow(stream, &overflow);
-        if (overflow == 0 && value == -1) {
-            return ORDER_NONE;
+    bool is_int = PyLong_Check(stream) && !PyBool_Check(stream);
+    long long value = is_int ? PyLong_AsLongLongAndOverflow(stream, &overflow) : 0;
+    if (value == -1 && overflow == 0) {
+        return ORDER_NONE;
+    }
+    if (numbers == NULL) {
+        usmpy_error_format(PyExc_BufferError,
+                           "stream is %.100R; memory of %s has no streams, so None or -1 is allowed", stream,
+                           device->device_type == kDLCPU
+                               ? "the CPU"
+                               : usm_dldevice_text((int32_t)device->device_type, text, sizeof text));
+    } else if (!is_int) {
+        PyOS_snprintf(text, sizeof text, "None, -1, %s, an int, is allowed", numbers->allowed);
+        usmpy_wrong_type("stream", stream, text);
+    } else {
+        *handle = overflow == 0 && value >= 0 ? usm_stream_of_number(numbers, (uint64_t)value) : NULL;
+        if (*handle != NULL) {
+            return ORDER_STREAM;
         }
-    }
-    char text[48];
-    usmpy_error_format(
-        PyExc_BufferError, "stream is %.100R; memory of %s has no streams, so None or -1 is allowed", stream,
-        device->device_type == kDLCPU ? "the CPU"
-                                      : usm_dldevice_text((int32_t)device->device_type, text, sizeof text));
-    return ORDER_ERROR;
-}
-
-/* Array API standard 2025.12, __dlpack__, stream. */
-static order order_of_stream(PyObject *stream, const usm_dlpack_type *type, void **handle)
-{
-    if (!usmpy_given(stream)) {
-        *handle = USM_STREAM_LEGACY;
-        return usm_dlpack_type_has_default_stream(type) ? ORDER_STREAM : ORDER_HOST;
-    }
-    if (!PyLong_Check(stream) || PyBool_Check(stream)) {
-        char allowed[128];
-        PyOS_snprintf(allowed, sizeof allowed, "None, -1, %s, an int, is allowed", type->numbers->allowed);
-        usmpy_wrong_type("stream", stream, allowed);
-        return ORDER_ERROR;
-    }
-    int overflow;
-    long long value = PyLong_AsLongLongAndOverflow(stream, &overflow);
-    *handle = overflow != 0 || value < 0 ? NULL : usm_stream_of_number(type->numbers, (uint64_t)value);
-    if (*handle == NULL && (overflow != 0 || value != -1)) {
         usmpy_error_format(PyExc_ValueError, "stream is %.100R; None, -1, %s is allowed", stream,
-                           type->numbers->allowed);
-        return ORDER_ERROR;
+                           numbers->allowed);
     }
-    return *handle == NULL ? ORDER_NONE : ORDER_STREAM;
+    return ORDER_ERROR;
 }
 
 /*
@@ -259,10 +254,7 @@ static inline int prepare(usmpy_state *state, usmpy_array *array, const DLDevice
     if (usmpy_check_context(array, device) < 0) {
         return -1;
     }
-    const usm_dlpack_type *type = usm_dlpack_type_of((int32_t)device->device_type);
-    order order = type->numbers != NULL && usmpy_has_streams(array->alloc)
-                      ? order_of_stream(stream, type, handle)
-                      : order_without_streams(stream, device);
+    order order = order_of_stream(array, device, stream, handle);
     if (order == ORDER_STREAM) {
         return usmpy_stream_follow(state, array->alloc->place->device, *handle, array);
     }

@@ -130,11 +130,9 @@ static usm_device *device_with_streams(usmpy_state *state, usm_device *otherwise
     if (otherwise != NULL && usm_backend_has_streams(otherwise->backend)) {
         return otherwise;
     }
-    const usm_backend_report *report;
-    Py_BEGIN_ALLOW_THREADS
-        report = usm_backend_start_for(USM_INTERFACE_STREAMS);
-    Py_END_ALLOW_THREADS
-    return usmpy_reported_backend(state, report) == NULL ? NULL : report->devices[0];
+    return usmpy_backend_for(state, USM_INTERFACE_STREAMS) == NULL
+               ? NULL
+               : usm_backend_start_for(USM_INTERFACE_STREAMS)->devices[0];
 }
 
 /*

@@ -107,10 +107,7 @@ PyObject *usmpy_home_queue(usmpy_state *state, DLDevice name, const void *pointe
     queue = usmpy_cached_queue(state, NULL, device);
     if (queue != NULL && slot != NULL && device->info.dlpack_type == type &&
         !usm_dlpack_type_of(type)->is_of_default_context) {
-        PyObject *empty = NULL; /* else that of a device of another type stays */
-        if (__atomic_compare_exchange_n(slot, &empty, queue, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            Py_INCREF(queue);
-        }
+        (void)publish(slot, Py_NewRef(queue)); /* the queue of a device of another type stays */
     }
     return queue;
 }
