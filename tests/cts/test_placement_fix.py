@@ -26,6 +26,9 @@ CALLS = {
     },
     "logical_not": ("usmpy.logical_not(x, out=out)", {"x": "x", "out": "b"}),
     "where": ("usmpy.where(condition, x1, x2)", {"condition": "b", "x1": "x", "x2": "x"}),
+    "clip": ("usmpy.clip(x, min)", {"x": "x", "min": "x"}),
+    "diff": ("usmpy.diff(x, prepend=prepend)", {"x": "v", "prepend": "v"}),
+    "isin": ("usmpy.isin(x1, x2)", {"x1": "v", "x2": "v"}),
     "searchsorted": ("usmpy.searchsorted(x1, x2)", {"x1": "v", "x2": "v"}),
     **{
         name: (f"usmpy.{name}(x1, x2)", {"x1": "x", "x2": "x"})

@@ -8,24 +8,24 @@ static const usm_stream_numbers cuda = {
     1, 2, "1 (the legacy default stream), 2 (the calling thread's) or the address of a CUDA stream"};
 static const usm_stream_numbers rocm = {0, 0, "0 (the default stream) or the address of a HIP stream"};
 
-#define ROW(type, ...) [type] = {#type, __VA_ARGS__}
+#define ROW(type, ...) [type] = {.name = #type, __VA_ARGS__}
 const usm_dlpack_type usm_dlpack_types[USM_DLPACK_TYPES] = {
-    ROW(kDLCPU, USM_HOST),
-    ROW(kDLCUDA, USM_DEVICE, &cuda),
-    ROW(kDLCUDAHost, USM_HOST, &cuda),
-    ROW(kDLOpenCL, USM_DEVICE),
-    ROW(kDLVulkan, USM_DEVICE),
-    ROW(kDLMetal, USM_DEVICE),
-    ROW(kDLVPI, USM_DEVICE),
-    ROW(kDLROCM, USM_DEVICE, &rocm),
-    ROW(kDLROCMHost, USM_HOST, &rocm),
-    ROW(kDLExtDev, USM_DEVICE),
-    ROW(kDLCUDAManaged, USM_SHARED, &cuda),
-    ROW(kDLOneAPI, USM_DEVICE, .is_of_default_context = true),
-    ROW(kDLWebGPU, USM_DEVICE),
-    ROW(kDLHexagon, USM_DEVICE),
-    ROW(kDLMAIA, USM_DEVICE),
-    ROW(kDLTrn, USM_DEVICE),
+    ROW(kDLCPU, .kind = USM_HOST),
+    ROW(kDLCUDA, .kind = USM_DEVICE, .numbers = &cuda),
+    ROW(kDLCUDAHost, .kind = USM_HOST, .numbers = &cuda),
+    ROW(kDLOpenCL, .kind = USM_DEVICE),
+    ROW(kDLVulkan, .kind = USM_DEVICE),
+    ROW(kDLMetal, .kind = USM_DEVICE),
+    ROW(kDLVPI, .kind = USM_DEVICE),
+    ROW(kDLROCM, .kind = USM_DEVICE, .numbers = &rocm),
+    ROW(kDLROCMHost, .kind = USM_HOST, .numbers = &rocm),
+    ROW(kDLExtDev, .kind = USM_DEVICE),
+    ROW(kDLCUDAManaged, .kind = USM_SHARED, .numbers = &cuda),
+    ROW(kDLOneAPI, .kind = USM_DEVICE, .is_of_default_context = true),
+    ROW(kDLWebGPU, .kind = USM_DEVICE),
+    ROW(kDLHexagon, .kind = USM_DEVICE),
+    ROW(kDLMAIA, .kind = USM_DEVICE),
+    ROW(kDLTrn, .kind = USM_DEVICE),
 };
 
 void *usm_stream_of_number(const usm_stream_numbers *numbers, uint64_t number)
