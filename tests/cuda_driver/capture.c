@@ -1,5 +1,5 @@
 /* Captures of streams into graphs, and what they forbid. */
-#include "capture.h"
+#include "graph.h"
 
 static sim_capture *captures; /* the active ones */
 static __thread CUstreamCaptureMode mode_of_thread = CU_STREAM_CAPTURE_MODE_GLOBAL;

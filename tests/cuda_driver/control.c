@@ -260,3 +260,121 @@ SIM_EXPORT unsigned long long cudasim_report(void)
     }
     return counts[1];
 }
+
+/* Handles: every object that users may name, in one table that never forgets. */
+
+#define BUCKETS 65536
+#define OVERHEAD 16 /* of an allocation */
+
+static sim_object *buckets[BUCKETS];
+static sim_object *kinds[SIM_KINDS]; /* those that are alive, and some that were */
+static unsigned long long n_bytes;
+
+static size_t bucket_of(const void *handle)
+{
+    return ((uintptr_t)handle >> 4) * 2654435761u % BUCKETS;
+}
+
+void *sim_new(sim_kind kind, size_t size)
+{
+    sim_object *object = calloc(1, size);
+    if (object == NULL) {
+        abort();
+    }
+    object->kind = kind;
+    object->alive = true;
+    size_t bucket = bucket_of(object);
+    object->next = buckets[bucket];
+    buckets[bucket] = object;
+    object->peer = kinds[kind];
+    kinds[kind] = object;
+    n_bytes += size + OVERHEAD;
+    return object;
+}
+
+void *sim_find(sim_kind kind, const void *handle)
+{
+    static const char *const names[] = {
+        "?",        "context", "stream",           "event",       "memory pool", "module",
+        "function", "graph",   "executable graph", "user object", "allocation"};
+    for (sim_object *object = buckets[bucket_of(handle)]; object != NULL; object = object->next) {
+        if (object == handle && object->kind == kind) {
+            if (object->alive) {
+                return object;
+            }
+            sim_misused("%s %p was used after its end", names[kind], handle);
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+void sim_each(sim_kind kind, void (*f)(sim_object *object, void *data), void *data)
+{
+    for (sim_object **link = &kinds[kind]; *link != NULL;) {
+        sim_object *object = *link;
+        if (object->alive) {
+            f(object, data);
+            link = &object->peer;
+        } else {
+            *link = object->peer;
+        }
+    }
+}
+
+static void count_one(sim_object *object, void *data)
+{
+    (void)object;
+    *(size_t *)data += 1;
+}
+
+size_t sim_count(sim_kind kind)
+{
+    size_t count = 0;
+    sim_each(kind, count_one, &count);
+    return count;
+}
+
+/* Bytes of all handles that there ever were. */
+SIM_EXPORT unsigned long long cudasim_handles(void)
+{
+    sim_lock();
+    unsigned long long bytes = n_bytes;
+    sim_unlock(CUDA_SUCCESS);
+    return bytes;
+}
+
+/*
+ * Functions under names that cuda.h of CUDA 13 gives to later versions, with other arguments. Libraries keep
+ * both, and programs that run with CUDA 12 ask for the older one.
+ */
+
+#if CUDA_VERSION >= 13000
+
+#define OLDER(name, call)                          \
+    SIM_EXPORT extern CUresult call __asm__(name); \
+    CUresult call
+
+OLDER("cuEventElapsedTime", older_elapsed_time(float *milliseconds, CUevent start, CUevent end))
+{
+    return cuEventElapsedTime(milliseconds, start, end);
+}
+
+OLDER("cuMemPrefetchAsync",
+      older_prefetch(CUdeviceptr address, size_t size, CUdevice device, CUstream stream))
+{
+    CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+    if (device == CU_DEVICE_CPU) {
+        location.type = CU_MEM_LOCATION_TYPE_HOST;
+    }
+    return cuMemPrefetchAsync(address, size, location, 0, stream);
+}
+
+OLDER("cuStreamGetCaptureInfo_v2",
+      older_capture_info(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                         const CUgraphNode **dependencies, size_t *n))
+{
+    return cuStreamGetCaptureInfo(stream, status, id, graph, dependencies, NULL, n);
+}
+
+#endif

@@ -26,6 +26,22 @@ struct sim_graph {
     unsigned pending; /* an executable one: launches that have not ended */
 };
 
+/* Nodes of a capture that come before something. */
+struct sim_past {
+    unsigned char *has;
+    size_t n;
+};
+
+struct sim_capture {
+    sim_capture *next;
+    unsigned long long id;
+    CUstreamCaptureMode mode;
+    pthread_t thread;
+    sim_graph *graph;
+    sim_stream *origin;
+    bool invalid;
+};
+
 /* All with the lock held. Takes the operation's parts. */
 void sim_graph_add(sim_graph *graph, const sim_op *op);
 /* The last launch has ended, or the graph was destroyed. Lets the lock go while it calls users. */

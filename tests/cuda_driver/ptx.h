@@ -241,7 +241,7 @@ ptx_type ptx_type_of(const char *name);
 uint32_t ptx_size_of(ptx_type type);
 int ptx_function_index(const ptx_module *module, const char *name);
 
-/* ptx_link.c */
+/* ptx_lex.c, after the text */
 void ptx_link(ptx_module *module);
 
 /* ptx_decode.c */

@@ -56,7 +56,7 @@ ptx_type ptx_last_type(ptx_parser *parser, const statement *s);
 
 /* ptx_decode_arithmetic.c. Everything that is nothing else. */
 void ptx_decode_arithmetic(ptx_parser *parser, const statement *s);
-/* ptx_decode_memory.c and ptx_decode_control.c. False: it is none of theirs. */
+/* False: the instruction is none of theirs. */
 bool ptx_decode_memory(ptx_parser *parser, const statement *s);
 bool ptx_decode_control(ptx_parser *parser, const statement *s);
 ptx_space ptx_space_of(const statement *s);

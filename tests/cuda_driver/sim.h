@@ -241,7 +241,7 @@ void sim_misused(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int64_t sim_now(void);
 unsigned long long sim_next_id(void);
 
-/* object.c. Lock held. */
+/* Lock held. */
 void *sim_new(sim_kind kind, size_t size);
 /* The object, if the handle is one, of this kind, alive; else NULL. */
 void *sim_find(sim_kind kind, const void *handle);
@@ -325,7 +325,7 @@ bool sim_is_virtual(uintptr_t address);
 /* Adds allocations and reserved ranges of addresses, and the bytes of the former. */
 void sim_virtual_counts(size_t *count, size_t *bytes);
 
-/* event_shared.c. Lock held. */
+/* Lock held. */
 sim_shared *sim_shared_new(void);
 void sim_shared_hold(sim_shared *shared);
 void sim_shared_drop(sim_shared *shared);

@@ -66,7 +66,7 @@ const char *sim_last_error(void);
 int sim_function_index(const char *name, size_t length);
 void sim_count_setup(void);
 
-/* --- setup.c: the environment, read at the first zeInit() ------------------------------------------- */
+/* --- context.c: the environment, read at the first zeInit() ----------------------------------------- */
 
 #define SIM_ANY_PROCESSOR UINT32_MAX
 
@@ -292,7 +292,7 @@ bool sim_kernel_in_use(ze_kernel_handle_t kernel);
 void sim_command_free(sim_command *command);
 /* The same command once more; NULL: no memory. */
 sim_command *sim_command_copy(const sim_command *command);
-/* command.c: does it, on a worker. */
+/* queue.c: does it, on a worker. */
 ze_result_t sim_command_run(const sim_command *command, const sim_engine *engine);
 
 /* --- wait.c ------------------------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ struct _ze_kernel_handle_t {
     _Atomic int count; /* of references: the caller's, and its launches' */
 };
 
-/* cache.c: NULL where this was not built before. */
+/* NULL where this was not built before. */
 cl_program sim_cache_load(const sim_opencl *cl, uint64_t key);
 void sim_cache_store(const sim_opencl *cl, cl_program program, uint64_t key);
 
