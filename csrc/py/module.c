@@ -130,25 +130,8 @@ static int add_types(PyObject *module, usmpy_state *state)
         PyTypeObject **slot;
         bool is_immutable;
     } types[] = {
-        {&usmpy_immutable_spec, &state->immutable_type, false},
-        {&usmpy_array_spec, &state->array_type, false},
-        {&usmpy_borrow_spec, &state->borrow_type, false},
-        {&usmpy_bound_spec, &state->bound_type, true},
-        {&usmpy_context_spec, &state->context_type, true},
-        {&usmpy_device_spec, &state->device_type, true},
-        {&usmpy_dispatch_spec, &state->dispatch_type, false},
-        {&usmpy_dtype_spec, &state->dtype_type, false},
-        {&usmpy_event_spec, &state->event_type, true},
-        {&usmpy_flags_spec, &state->flags_type, false},
-        {&usmpy_kernel_spec, &state->kernel_type, true},
-        {&usmpy_lend_spec, &state->lend_type, false},
-        {&usmpy_local_spec, &state->local_type, true},
-        {&usmpy_nd_range_spec, &state->nd_range_type, true},
-        {&usmpy_notifier_spec, &state->notifier_type, false},
-        {&usmpy_program_spec, &state->program_type, true},
-        {&usmpy_queue_spec, &state->queue_type, true},
-        {&usmpy_range_spec, &state->range_type, true},
-        {&usmpy_trace_spec, &state->trace_type, false},
+#define USMPY_TYPE(name, immutable) {&usmpy_##name##_spec, &state->name##_type, immutable},
+#include "state.inc"
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         PyTypeObject *base = types[i].is_immutable ? state->immutable_type : NULL;
@@ -161,19 +144,11 @@ static int add_types(PyObject *module, usmpy_state *state)
 
 static int add_functions(PyObject *module)
 {
+#define TABLE(name) usmpy_##name##_functions,
     PyMethodDef *const tables[] = {
-        usmpy_device_functions,     usmpy_placement_functions, usmpy_creation_functions,
-        usmpy_full_functions,       usmpy_sequence_functions,  usmpy_manipulation_functions,
-        usmpy_dlpack_functions,     usmpy_arrow_functions,     usmpy_copy_functions,
-        usmpy_bytes_functions,      usmpy_rearrange_functions, usmpy_repeat_functions,
-        usmpy_take_functions,       usmpy_broadcast_functions, usmpy_triangle_functions,
-        usmpy_inspection_functions, usmpy_memory_functions,    usmpy_logic_functions,
-        usmpy_mask_functions,       usmpy_asarray_functions,   usmpy_reduce_functions,
-        usmpy_joining_functions,    usmpy_copyto_functions,    usmpy_operation_functions,
-        usmpy_matmul_functions,     usmpy_sort_functions,      usmpy_share_functions,
-        usmpy_deferred_functions,   usmpy_python_functions,
+        USMPY_FUNCTION_TABLES(TABLE)
 #ifdef USM_TESTING
-        usmpy_testing_functions,
+            usmpy_testing_functions,
 #endif
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
@@ -264,7 +239,8 @@ static int exec(PyObject *module)
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     usmpy_state *state = usmpy_state_of_module(module);
-#define USMPY_TYPE(name) Py_VISIT(state->name);
+#define USMPY_TYPE(name, immutable) Py_VISIT(state->name##_type);
+#define USMPY_OTHER_TYPE(name) Py_VISIT(state->name);
 #define USMPY_OBJECT(name) Py_VISIT(state->name);
 #include "state.inc"
     for (int i = 0; i < USM_DTYPES; i++) {
@@ -312,7 +288,8 @@ static int clear(PyObject *module)
         set_newest(state->interpreter, NULL);
     }
     usmpy_drop_kept(state);
-#define USMPY_TYPE(name) Py_CLEAR(state->name);
+#define USMPY_TYPE(name, immutable) Py_CLEAR(state->name##_type);
+#define USMPY_OTHER_TYPE(name) Py_CLEAR(state->name);
 #define USMPY_OBJECT(name) Py_CLEAR(state->name);
 #include "state.inc"
     for (int i = 0; i < USM_DTYPES; i++) {

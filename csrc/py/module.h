@@ -42,7 +42,8 @@ struct usmpy_type_cache;
 typedef struct usmpy_state {
     PyObject *module; /* borrowed: the module owns this state */
     struct usmpy_interpreter *interpreter;
-#define USMPY_TYPE(name) PyTypeObject *name;
+#define USMPY_TYPE(name, immutable) PyTypeObject *name##_type;
+#define USMPY_OTHER_TYPE(name) PyTypeObject *name;
 #define USMPY_OBJECT(name) PyObject *name;
 #include "state.inc"
     PyObject *names[USMPY_NAMES];
@@ -146,26 +147,25 @@ static inline void usmpy_free_object(PyObject *self)
         .slots = stem##_slots,                                                 \
     };
 
-/* The types of the module, in state-><name>_type. */
-extern PyType_Spec usmpy_immutable_spec, usmpy_array_spec, usmpy_borrow_spec, usmpy_bound_spec,
-    usmpy_context_spec, usmpy_device_spec, usmpy_dispatch_spec, usmpy_dtype_spec, usmpy_event_spec,
-    usmpy_flags_spec, usmpy_kernel_spec, usmpy_lend_spec, usmpy_local_spec, usmpy_nd_range_spec,
-    usmpy_notifier_spec, usmpy_program_spec, usmpy_queue_spec, usmpy_range_spec, usmpy_trace_spec;
+#define USMPY_TYPE(name, immutable) extern PyType_Spec usmpy_##name##_spec;
+#include "state.inc"
 /* What types need beside these: 0 or -1 with an exception. */
 int usmpy_array_add_exchange_api(usmpy_state *state); /* puts __dlpack_c_exchange_api__ on USMArray */
 int usmpy_inspection_add_types(PyObject *module, usmpy_state *state);
 int usmpy_dtype_add_objects(PyObject *module, usmpy_state *state);
 
 /* The functions of the module: one table for each file, added by module.c. */
-extern PyMethodDef usmpy_device_functions[], usmpy_placement_functions[], usmpy_creation_functions[],
-    usmpy_full_functions[], usmpy_sequence_functions[], usmpy_manipulation_functions[],
-    usmpy_dlpack_functions[], usmpy_arrow_functions[], usmpy_copy_functions[], usmpy_bytes_functions[],
-    usmpy_rearrange_functions[], usmpy_repeat_functions[], usmpy_take_functions[],
-    usmpy_broadcast_functions[], usmpy_triangle_functions[], usmpy_inspection_functions[],
-    usmpy_memory_functions[], usmpy_mask_functions[], usmpy_asarray_functions[], usmpy_reduce_functions[],
-    usmpy_joining_functions[], usmpy_copyto_functions[], usmpy_operation_functions[],
-    usmpy_matmul_functions[], usmpy_sort_functions[], usmpy_share_functions[], usmpy_deferred_functions[],
-    usmpy_logic_functions[], usmpy_python_functions[];
+/* clang-format off */
+#define USMPY_FUNCTION_TABLES(EACH)                                                                       \
+    EACH(device) EACH(placement) EACH(creation) EACH(full) EACH(sequence) EACH(manipulation) EACH(dlpack) \
+    EACH(arrow) EACH(copy) EACH(bytes) EACH(rearrange) EACH(repeat) EACH(take) EACH(broadcast)            \
+    EACH(triangle) EACH(inspection) EACH(memory) EACH(mask) EACH(asarray) EACH(reduce) EACH(joining)      \
+    EACH(copyto) EACH(operation) EACH(matmul) EACH(sort) EACH(share) EACH(deferred) EACH(logic)           \
+    EACH(python)
+/* clang-format on */
+#define USMPY_FUNCTION_TABLE(name) extern PyMethodDef usmpy_##name##_functions[];
+USMPY_FUNCTION_TABLES(USMPY_FUNCTION_TABLE)
+#undef USMPY_FUNCTION_TABLE
 
 /* Once a process: tells the core how to find the Python line that makes an allocation. */
 void usmpy_memory_start(void);
