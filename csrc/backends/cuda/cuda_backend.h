@@ -328,7 +328,7 @@ usm_status usm_cuda_open(usm_error *error);
  * Entries of the table, each in the file that its first word names; what the
  * native entries say of streams in stream.c, and share_signal and share_wait in share_order.c.
  */
-USM_ENTRY(usm_cuda, start);
+USM_DRIVER_ENTRIES(USM_ENTRY_DECLARE, usm_cuda)
 USM_SHARE_ENTRY(usm_cuda, create);
 USM_SHARE_ENTRY(usm_cuda, signal);
 USM_SHARE_ENTRY(usm_cuda, open);
@@ -341,27 +341,8 @@ USM_NATIVE_ENTRY(usm_cuda, admit);
 USM_NATIVE_ENTRY(usm_cuda, stream_inspect);
 USM_NATIVE_ENTRY(usm_cuda, stream_id);
 USM_NATIVE_ENTRY(usm_cuda, synchronize);
-USM_ENTRY(usm_cuda, device_partition);
-USM_ENTRY(usm_cuda, context_create);
-USM_ENTRY(usm_cuda, memory_allocate);
 USM_ENTRY(usm_cuda, memory_trim);
-USM_ENTRY(usm_cuda, memory_free);
-USM_ENTRY(usm_cuda, memory_query);
-USM_ENTRY(usm_cuda, memory_connection);
 USM_ENTRY(usm_cuda, memory_connect);
-USM_ENTRY(usm_cuda, queue_create);
-USM_ENTRY(usm_cuda, queue_destroy);
-USM_ENTRY(usm_cuda, queue_run_now);
-USM_ENTRY(usm_cuda, queue_submit);
-USM_ENTRY(usm_cuda, event_wait);
-USM_ENTRY(usm_cuda, event_poll);
-USM_ENTRY(usm_cuda, queue_run);
-USM_ENTRY(usm_cuda, event_destroy);
-USM_ENTRY(usm_cuda, program_build);
-USM_ENTRY(usm_cuda, program_destroy);
-USM_ENTRY(usm_cuda, program_binary);
-USM_ENTRY(usm_cuda, kernel_create);
-USM_ENTRY(usm_cuda, kernel_destroy);
 
 extern const usm_backend usm_cuda_backend;
 

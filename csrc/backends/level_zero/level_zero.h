@@ -226,29 +226,10 @@ usm_status usm_level_zero_launch_kernel(const usm_level_zero_turn *turn, const u
 void usm_level_zero_read_times(usm_level_zero_event *event);
 
 /* Entries of the table, each in the file that its first word names. */
-USM_ENTRY(usm_level_zero, start);
-USM_ENTRY(usm_level_zero, device_partition);
-USM_ENTRY(usm_level_zero, context_create);
+USM_DRIVER_ENTRIES(USM_ENTRY_DECLARE, usm_level_zero)
 USM_ENTRY(usm_level_zero, context_destroy);
 USM_ENTRY(usm_level_zero, context_close);
-USM_ENTRY(usm_level_zero, memory_allocate);
-USM_ENTRY(usm_level_zero, memory_free);
-USM_ENTRY(usm_level_zero, memory_query);
-USM_ENTRY(usm_level_zero, memory_connection);
 USM_ENTRY(usm_level_zero, memory_connect);
-USM_ENTRY(usm_level_zero, queue_create);
-USM_ENTRY(usm_level_zero, queue_destroy);
-USM_ENTRY(usm_level_zero, queue_run_now);
-USM_ENTRY(usm_level_zero, queue_submit);
-USM_ENTRY(usm_level_zero, event_wait);
-USM_ENTRY(usm_level_zero, event_poll);
-USM_ENTRY(usm_level_zero, queue_run);
-USM_ENTRY(usm_level_zero, event_destroy);
-USM_ENTRY(usm_level_zero, program_build);
-USM_ENTRY(usm_level_zero, program_destroy);
-USM_ENTRY(usm_level_zero, program_binary);
-USM_ENTRY(usm_level_zero, kernel_create);
-USM_ENTRY(usm_level_zero, kernel_destroy);
 USM_NATIVE_ENTRY(usm_level_zero, handle);
 USM_NATIVE_ENTRY(usm_level_zero, inspect);
 USM_SHARE_ENTRY(usm_level_zero, create);

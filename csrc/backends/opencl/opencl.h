@@ -180,30 +180,11 @@ usm_status usm_opencl_launch_kernel(const usm_opencl_turn *turn, const usm_launc
                                     usm_error *error);
 
 /* Entries of the table, each in the file that its first word names. */
-USM_ENTRY(usm_opencl, start);
-USM_ENTRY(usm_opencl, device_partition);
+USM_DRIVER_ENTRIES(USM_ENTRY_DECLARE, usm_opencl)
 USM_NATIVE_ENTRY(usm_opencl, handle);
 USM_NATIVE_ENTRY(usm_opencl, inspect);
 USM_NATIVE_ENTRY(usm_opencl, count);
-USM_ENTRY(usm_opencl, context_create);
 USM_ENTRY(usm_opencl, context_destroy);
-USM_ENTRY(usm_opencl, memory_allocate);
-USM_ENTRY(usm_opencl, memory_free);
-USM_ENTRY(usm_opencl, memory_query);
-USM_ENTRY(usm_opencl, memory_connection);
-USM_ENTRY(usm_opencl, queue_create);
-USM_ENTRY(usm_opencl, queue_destroy);
-USM_ENTRY(usm_opencl, queue_run_now);
-USM_ENTRY(usm_opencl, queue_submit);
-USM_ENTRY(usm_opencl, event_wait);
-USM_ENTRY(usm_opencl, event_poll);
-USM_ENTRY(usm_opencl, queue_run);
-USM_ENTRY(usm_opencl, event_destroy);
-USM_ENTRY(usm_opencl, program_build);
-USM_ENTRY(usm_opencl, program_destroy);
-USM_ENTRY(usm_opencl, program_binary);
-USM_ENTRY(usm_opencl, kernel_create);
-USM_ENTRY(usm_opencl, kernel_destroy);
 
 /* A built-in kernel that csrc/cpu has: core/builtin/builtin.c gives these to devices that are the host's. */
 static inline bool usm_opencl_is_cpu_kernel(const usm_queue *queue, const usm_launch *launch)

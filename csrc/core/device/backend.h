@@ -545,6 +545,21 @@ typedef struct usm_backend {
 #define USM_SHARE_ENTRY(backend, entry) \
     __typeof__(*((const usm_share_entries *)0)->entry) backend##_share_##entry
 
+/* The entries that every backend of a driver has: for its header, and as rows of its table. */
+/* clang-format off */
+#define USM_DRIVER_ENTRIES(EACH, backend)                                                     \
+    EACH(backend, start) EACH(backend, device_partition) EACH(backend, context_create)        \
+    EACH(backend, memory_allocate) EACH(backend, memory_free) EACH(backend, memory_query)     \
+    EACH(backend, memory_connection) EACH(backend, queue_create) EACH(backend, queue_destroy) \
+    EACH(backend, queue_run_now) EACH(backend, queue_submit) EACH(backend, queue_run)         \
+    EACH(backend, event_poll) EACH(backend, event_wait) EACH(backend, event_destroy)          \
+    EACH(backend, program_build) EACH(backend, program_destroy) EACH(backend, program_binary) \
+    EACH(backend, kernel_create) EACH(backend, kernel_destroy)
+/* clang-format on */
+#define USM_ENTRY_DECLARE(backend, entry) USM_ENTRY(backend, entry);
+#define USM_ENTRY_ROW(backend, entry) .entry = backend##_##entry,
+#define USM_DRIVER_ROWS(backend) USM_DRIVER_ENTRIES(USM_ENTRY_ROW, backend).has_driver = true
+
 /* True where other libraries can name streams of the backend (stream.h). */
 static inline bool usm_backend_has_streams(const usm_backend *backend)
 {
