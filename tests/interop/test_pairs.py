@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 
 import numpy as np
@@ -298,6 +299,7 @@ def test_assignment_from_the_peers_array(peer):
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+# Where a release of the peer has learnt the type, as NumPy 2.5 has those of ml_dtypes, its array has that type.
 LACKING = [
     *(("numpy", dtype) for dtype in ("float4_e2m1fn", "float6_e2m3fn", "float8_e4m3fn", "bfloat16")),
     *(("torch", dtype) for dtype in ("float4_e2m1fn", "float6_e3m2fn", "float8_e3m4")),
@@ -310,7 +312,12 @@ def test_a_dtype_that_the_peer_lacks_is_its_error_and_costs_nothing(name, dtype)
     peer = peer_of(name)
     x = usmpy.zeros(4, dtype=dtype)
     before = usmpy._core._live_counts()
-    with pytest.raises(Exception, match=r"(?i)unsupported|unknown|unimplemented"):
-        peer.take(x)
+    try:
+        taken = peer.take(x)
+        found = f"{taken.dtype} {tuple(taken.shape)}"
+        del taken
+    except Exception as error:
+        found = str(error)
+    assert re.search(r"(?i)unsupported|unknown|unimplemented", found) or found == f"{dtype} (4,)"
     gc.collect()
     assert usmpy._core._live_counts() == before
