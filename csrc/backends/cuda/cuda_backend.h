@@ -114,15 +114,8 @@ static inline CUdeviceptr usm_cuda_address(const void *pointer)
     return (CUdeviceptr)(uintptr_t)pointer;
 }
 
-static inline usm_cuda_device *usm_cuda_device_of(const usm_device *device)
-{
-    return device->native;
-}
-
-static inline usm_cuda_queue *usm_cuda_queue_of(const usm_queue *queue)
-{
-    return queue->native;
-}
+USM_NATIVE_OF(usm_cuda, device)
+USM_NATIVE_OF(usm_cuda, queue)
 
 /* status.c. The driver's name of a code: "CUDA_ERROR_INVALID_VALUE". */
 const char *usm_cuda_name(CUresult code);

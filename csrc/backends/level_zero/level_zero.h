@@ -123,20 +123,9 @@ typedef struct usm_level_zero_event {
     ze_result_t result; /* as the driver had it at the end */
 } usm_level_zero_event;
 
-static inline usm_level_zero_queue *usm_level_zero_queue_of(const usm_queue *queue)
-{
-    return queue->native;
-}
-
-static inline usm_level_zero_device *usm_level_zero_device_of(const usm_device *device)
-{
-    return device->native;
-}
-
-static inline usm_level_zero_context *usm_level_zero_context_of(const usm_context *context)
-{
-    return context->native;
-}
+USM_NATIVE_OF(usm_level_zero, queue)
+USM_NATIVE_OF(usm_level_zero, device)
+USM_NATIVE_OF(usm_level_zero, context)
 
 /* memory.c: is this the device, or one of its parts? */
 bool usm_level_zero_is_or_has(const usm_level_zero_device *device, ze_device_handle_t id);

@@ -110,20 +110,9 @@ typedef struct usm_opencl_event {
     cl_event refused; /* the driver's first event where the task went again: others may still wait for it */
 } usm_opencl_event;
 
-static inline usm_opencl_queue *usm_opencl_queue_of(const usm_queue *queue)
-{
-    return queue->native;
-}
-
-static inline usm_opencl_device *usm_opencl_device_of(const usm_device *device)
-{
-    return device->native;
-}
-
-static inline usm_opencl_context *usm_opencl_context_of(const usm_context *context)
-{
-    return context->native;
-}
+USM_NATIVE_OF(usm_opencl, queue)
+USM_NATIVE_OF(usm_opencl, device)
+USM_NATIVE_OF(usm_opencl, context)
 
 static inline const usm_opencl_platform *usm_opencl_platform_of(const usm_queue *queue)
 {

@@ -560,6 +560,13 @@ typedef struct usm_backend {
 #define USM_ENTRY_ROW(backend, entry) .entry = backend##_##entry,
 #define USM_DRIVER_ROWS(backend) USM_DRIVER_ENTRIES(USM_ENTRY_ROW, backend).has_driver = true
 
+/* Defines <backend>_device_of(device), or of another object: what the backend keeps in its `native`. */
+#define USM_NATIVE_OF(backend, object)                                                    \
+    static inline backend##_##object *backend##_##object##_of(const usm_##object *object) \
+    {                                                                                     \
+        return object->native;                                                            \
+    }
+
 /* True where other libraries can name streams of the backend (stream.h). */
 static inline bool usm_backend_has_streams(const usm_backend *backend)
 {
