@@ -29,8 +29,7 @@ static usm_status submit_plan(usm_queue *named, usm_queue *queue, const usm_plan
 /* A copy without elements: a marker, for callers that want an event. */
 static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *error)
 {
-    const usm_command command = {.kind = USM_COMMAND_MARKER};
-    const usm_submission submission = {.command = &command};
+    const usm_submission submission = {.command = USM_MARKER};
     return out == NULL ? USM_OK : usm_queue_submit(queue, &submission, out, error);
 }
 

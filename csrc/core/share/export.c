@@ -29,8 +29,7 @@ static usm_status signal_openers(usm_share *share, usm_alloc *alloc, uint8_t *or
     usm_queue *queue;
     usm_event *event = NULL;
     const usm_access access = {alloc, USM_READ_WRITE};
-    const usm_command command = {.kind = USM_COMMAND_MARKER};
-    const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
+    const usm_submission submission = {.command = USM_MARKER, .accesses = &access, .n_accesses = 1};
     bool by_host;
     usm_status status = waits_for_host(alloc, &by_host, error);
     if (status == USM_OK && by_host) {

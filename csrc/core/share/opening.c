@@ -143,8 +143,7 @@ static usm_status follow_exporter(usm_share *share, usm_alloc *alloc, const usm_
 {
     usm_queue *queue;
     const usm_access access = {alloc, USM_READ_WRITE};
-    const usm_command command = {.kind = USM_COMMAND_MARKER};
-    const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
+    const usm_submission submission = {.command = USM_MARKER, .accesses = &access, .n_accesses = 1};
     static const uint8_t nothing[USM_SHARE_ORDER];
     if (share->entries->wait == NULL || memcmp(handle->order, nothing, sizeof nothing) == 0 ||
         usm_handle_is_own(handle) || usm_handle_maker_ended(handle)) {

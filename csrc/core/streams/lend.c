@@ -53,9 +53,8 @@ static usm_status mark(usm_alloc *alloc, usm_access_mode mode, usm_device *devic
 {
     usm_queue *stream;
     const usm_access access = {alloc, mode};
-    const usm_command command = {.kind = USM_COMMAND_MARKER};
     const usm_submission submission = {
-        .command = &command, .accesses = &access, .n_accesses = 1, .orders = true};
+        .command = USM_MARKER, .accesses = &access, .n_accesses = 1, .orders = true};
     usm_status status = usm_stream_queue(device, handle, &stream, error);
     if (status == USM_OK) {
         status = usm_queue_submit(stream, &submission, NULL, error);

@@ -177,8 +177,7 @@ usm_status usm_stream_follow(usm_device *device, void *handle, const usm_wait *w
         status = usm_stream_queue(device, handle, &stream, error);
     }
     if (stream != NULL) {
-        const usm_command command = {.kind = USM_COMMAND_MARKER};
-        const usm_submission submission = {.command = &command, .waits = left, .n_waits = n_waits};
+        const usm_submission submission = {.command = USM_MARKER, .waits = left, .n_waits = n_waits};
         status = usm_queue_submit(stream, &submission, NULL, error);
         usm_queue_release(stream);
     }

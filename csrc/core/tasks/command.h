@@ -76,6 +76,10 @@ typedef struct usm_command {
     } as;
 } usm_command;
 
+/* Commands without more: they last as long as the block around. */
+#define USM_MARKER (&(const usm_command){.kind = USM_COMMAND_MARKER})
+#define USM_BARRIER (&(const usm_command){.kind = USM_COMMAND_BARRIER})
+
 /* Nothing to do: the command only marks a point in the order. */
 static inline bool usm_command_is_point(const usm_command *command)
 {

@@ -183,8 +183,7 @@ static usm_status mark(usm_queue *queue, usm_error *error)
     if (!usm_queue_is_shared(queue)) {
         return USM_OK;
     }
-    const usm_command command = {.kind = USM_COMMAND_MARKER};
-    const usm_submission submission = {.command = &command};
+    const usm_submission submission = {.command = USM_MARKER};
     return usm_queue_submit(queue, &submission, NULL, error);
 }
 

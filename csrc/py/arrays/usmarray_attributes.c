@@ -16,9 +16,9 @@ static PyObject *get_strides(PyObject *self, void *Py_UNUSED(unused))
 static PyObject *get_event(PyObject *self, void *Py_UNUSED(unused))
 {
     usmpy_array *array = (usmpy_array *)self;
-    const usm_command command = {.kind = USM_COMMAND_MARKER};
     const usm_access access = {array->alloc, USM_READ};
-    return usmpy_submit(array->state, usmpy_queue_of(array->queue), &command, &access, 1, NULL, NULL, false);
+    return usmpy_submit(array->state, usmpy_queue_of(array->queue), USM_MARKER, &access, 1, NULL, NULL,
+                        false);
 }
 
 static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused))

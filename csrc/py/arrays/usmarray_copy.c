@@ -200,9 +200,8 @@ PyObject *usmpy_array_astype(usmpy_array *array, PyObject *const *arguments)
 /* Later work in `queue` waits for what `after` has so far, and for work on the array's memory. 0 or -1. */
 static int order_after(usm_queue *queue, usm_queue *after, usmpy_array *array)
 {
-    const usm_command command = {.kind = USM_COMMAND_BARRIER};
     const usm_access access = {array->alloc, USM_READ};
-    usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
+    usm_submission submission = {.command = USM_BARRIER, .accesses = &access, .n_accesses = 1};
     usm_wait_list waits;
     usm_error error;
     usm_wait_list_init(&waits);

@@ -297,10 +297,9 @@ static usmpy_state *demand_native(PyObject *queue)
 static int queue_begin(PyObject *queue_object, const UsmpyAccess *accesses, size_t n_accesses)
 {
     usmpy_state *state = demand_native(queue_object);
-    const usm_command command = {.kind = USM_COMMAND_BARRIER};
     usm_event *event;
-    if (state == NULL || submit(state, usmpy_queue_of(queue_object), &command, accesses, n_accesses, NULL, 0,
-                                NULL, &event) < 0) {
+    if (state == NULL || submit(state, usmpy_queue_of(queue_object), USM_BARRIER, accesses, n_accesses, NULL,
+                                0, NULL, &event) < 0) {
         return -1;
     }
     /* The barrier must be in the driver's queue before the caller enqueues work of its own there. */
@@ -313,9 +312,8 @@ static int queue_begin(PyObject *queue_object, const UsmpyAccess *accesses, size
 static PyObject *queue_end(PyObject *queue, const UsmpyAccess *accesses, size_t n_accesses)
 {
     usmpy_state *state = demand_native(queue);
-    const usm_command command = {.kind = USM_COMMAND_MARKER};
     usm_event *event;
-    return state == NULL || submit(state, usmpy_queue_of(queue), &command, accesses, n_accesses, NULL, 0,
+    return state == NULL || submit(state, usmpy_queue_of(queue), USM_MARKER, accesses, n_accesses, NULL, 0,
                                    NULL, &event) < 0
                ? NULL
                : usmpy_event_wrap(state, event);

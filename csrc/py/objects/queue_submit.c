@@ -122,17 +122,15 @@ PyObject *usmpy_queue_prefetch(usmpy_state *state, PyObject *self, PyObject *con
 
 PyObject *usmpy_queue_barrier(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    const usm_command command = {.kind = USM_COMMAND_BARRIER};
-    return usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, arguments[0], NULL, false);
+    return usmpy_submit(state, usmpy_queue_of(self), USM_BARRIER, NULL, 0, arguments[0], NULL, false);
 }
 
 PyObject *usmpy_queue_keep_alive(usmpy_state *state, PyObject *self, PyObject *const *arguments)
 {
-    const usm_command command = {.kind = USM_COMMAND_MARKER};
     usm_keep *keeps = NULL;
     return usmpy_keep_object(&keeps, arguments[0]) < 0
                ? NULL
-               : usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, arguments[1], keeps, false);
+               : usmpy_submit(state, usmpy_queue_of(self), USM_MARKER, NULL, 0, arguments[1], keeps, false);
 }
 
 PyObject *usmpy_queue_wait_for(usmpy_state *state, PyObject *self, PyObject *const *arguments)
@@ -165,8 +163,7 @@ PyObject *usmpy_queue_wait_for(usmpy_state *state, PyObject *self, PyObject *con
         usm_queue_release(earlier);
     }
     if (status == USM_OK && waits.n > 0) {
-        const usm_command command = {.kind = USM_COMMAND_BARRIER};
-        const usm_submission submission = {.command = &command, .waits = waits.items, .n_waits = waits.n};
+        const usm_submission submission = {.command = USM_BARRIER, .waits = waits.items, .n_waits = waits.n};
         status = usm_queue_submit(queue, &submission, NULL, &error);
     }
     usm_wait_list_clear(&waits);
