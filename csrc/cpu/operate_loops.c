@@ -9,7 +9,6 @@
 
 #include <stdalign.h>
 #include <stdint.h>
-#include <string.h>
 #include <tgmath.h>
 
 /*

@@ -29,7 +29,6 @@ SEEN_BY_BACKENDS = {
         "thread.h": "threads on some of the processors",
         "worker.h": "threads, and what runs tasks on them",
         "event.h": "queues, events and commands",
-        "strided.h": "plans of strided copies that are enqueued later",
     },
     "opencl": {
         "backend.h": "the seam",

@@ -5,7 +5,6 @@
 #include "host.h"
 
 #include "core/base/heap.h"
-#include "core/layout/strided.h"
 #include "core/tasks/deferral.h"
 #include "core/tasks/runtime_history.h"
 #include "core/tasks/worker.h"

@@ -1,7 +1,6 @@
 #include "place.h"
 
 #include "core/base/heap.h"
-#include "core/base/sync.h"
 
 static const usm_place_part *const *all_parts;
 

@@ -9,9 +9,6 @@
 #include "core/tasks/unretrieved.h"
 #include "core/trace/trace.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* The version that this file implements, which need not be the header's. */
 #define VERSION_MAJOR 1
 #define VERSION_MINOR 3

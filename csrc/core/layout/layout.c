@@ -1,7 +1,6 @@
 #include "layout.h"
 
 #include <stdio.h>
-#include <string.h>
 
 usm_status usm_layout_size(int ndim, const int64_t *shape, int itemsize, int64_t *size, usm_error *error)
 {

@@ -3,7 +3,6 @@
 #define USM_CORE_MEMFD_H
 
 #include "core/device/backend.h"
-#include "core/device/context.h"
 
 /* For places of the host's device. */
 extern const usm_share_entries usm_memfd_entries;

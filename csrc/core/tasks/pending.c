@@ -1,6 +1,5 @@
 #include "pending.h"
 
-#include "core/base/heap.h"
 #include "core/device/rule.h"
 
 void usm_pending_append(usm_queue *queue, usm_event *event)

@@ -1,7 +1,6 @@
 #include "task_state.h"
 
 #ifdef USM_TESTING
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -4,7 +4,6 @@
 #include "core/base/sync.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* At least this many bytes in a block. */
 #define BLOCK 32768

@@ -14,8 +14,6 @@
 #include "core/device/registry.h"
 #include "core/streams/lend.h"
 
-#include <string.h>
-
 /*
  * The array of a call; NULL with TypeError. Checked by a slot, since each loaded instance of the module has
  * its own type.
