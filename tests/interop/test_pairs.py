@@ -299,7 +299,7 @@ def test_assignment_from_the_peers_array(peer):
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-# Where a release of the peer has learnt the type, as NumPy 2.5 has those of ml_dtypes, its array has that type.
+# Where a release of the peer has learnt the type, as NumPy 2.5 those of ml_dtypes, its array has that type.
 LACKING = [
     *(("numpy", dtype) for dtype in ("float4_e2m1fn", "float6_e2m3fn", "float8_e4m3fn", "bfloat16")),
     *(("torch", dtype) for dtype in ("float4_e2m1fn", "float6_e3m2fn", "float8_e3m4")),
