@@ -229,6 +229,17 @@ static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
 #name, get_##name, NULL, USMPY_DOC_##class##_##name, NULL \
     }
 
+/* A tp_richcompare: two objects of the class are equal where `same` is true of a and b, and no others are. */
+#define USMPY_EQUALITY(name, object, same)                                                     \
+    static PyObject *name(PyObject *self, PyObject *other, int operation)                      \
+    {                                                                                          \
+        if ((operation != Py_EQ && operation != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) { \
+            Py_RETURN_NOTIMPLEMENTED;                                                          \
+        }                                                                                      \
+        const object *a = (const object *)self, *b = (const object *)other;                    \
+        return PyBool_FromLong((same) == (operation == Py_EQ));                                \
+    }
+
 /* What a method does, for those that are defined beside their class. */
 typedef PyObject *usmpy_member(usmpy_state *state, PyObject *self, PyObject *const *arguments);
 

@@ -127,6 +127,14 @@ static inline void usmpy_revive_object(PyObject *object, PyTypeObject *type)
 #endif
 }
 
+/* One statement, often an assignment, without the GIL: it calls no function of Python. */
+#define USMPY_WITHOUT_GIL(...)                        \
+    do {                                              \
+        PyThreadState *thread_ = PyEval_SaveThread(); \
+        __VA_ARGS__;                                  \
+        PyEval_RestoreThread(thread_);                \
+    } while (0)
+
 /* The end of every tp_dealloc of a heap type: frees the instance, then releases its reference to the type. */
 static inline void usmpy_free_object(PyObject *self)
 {

@@ -115,9 +115,7 @@ static PyObject *forget_reports(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 static PyObject *live_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     usmpy_deferred_poll();
-    Py_BEGIN_ALLOW_THREADS
-        usm_reclaimer_settle();
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(usm_reclaimer_settle());
     usmpy_deferred_poll();
     PyObject *dict = PyDict_New();
     for (int i = 0; dict != NULL && i < USM_LIVE_KINDS; i++) {

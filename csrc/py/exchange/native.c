@@ -31,9 +31,7 @@ static const usm_backend *parse_backend(usmpy_state *state, PyObject *name)
             name);
     }
     const usm_backend_report *report;
-    Py_BEGIN_ALLOW_THREADS
-        report = usm_backend_start(index);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(report = usm_backend_start(index));
     const usm_backend *backend = usmpy_reported_backend(state, report);
     if (backend != NULL && !usm_backend_has_native(backend)) {
         return usmpy_error_format(
@@ -142,9 +140,7 @@ usm_context *usmpy_adopt_context(usmpy_state *state, const usm_backend *backend,
     usm_context *context;
     usm_error error;
     usm_status status;
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_context_adopt(backend, handle, &context, &error);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(status = usm_context_adopt(backend, handle, &context, &error));
     if (status != USM_OK || (keeps != NULL && !usm_context_keep(context, keeps, usmpy_keep_is_same))) {
         usmpy_keep_drop(keeps);
     }
@@ -176,9 +172,8 @@ PyObject *usmpy_queue_from_native(usmpy_state *state, PyObject *Py_UNUSED(type),
     if (parse(state, USM_NATIVE_QUEUE, arguments, &request) < 0) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_queue_adopt(request.backend, request.handle, request.keeps, &queue, &error);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(status =
+                          usm_queue_adopt(request.backend, request.handle, request.keeps, &queue, &error));
     end_request(&request);
     if (status != USM_OK) {
         usmpy_keep_drop(request.keeps);

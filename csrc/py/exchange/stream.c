@@ -12,8 +12,6 @@
 #include "core/device/registry.h"
 #include "core/streams/lend.h"
 
-#include <string.h>
-
 const usm_backend *usmpy_reported_backend(usmpy_state *state, const usm_backend_report *report)
 {
     if (report->absent != NULL) {
@@ -26,9 +24,7 @@ const usm_backend *usmpy_reported_backend(usmpy_state *state, const usm_backend_
 const usm_backend *usmpy_backend_for(usmpy_state *state, usm_interface interface)
 {
     const usm_backend_report *report;
-    Py_BEGIN_ALLOW_THREADS
-        report = usm_backend_start_for(interface);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(report = usm_backend_start_for(interface));
     return usmpy_reported_backend(state, report);
 }
 
@@ -211,9 +207,8 @@ usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, 
     }
     const usm_backend *backend = any_device->backend;
     if (any && stream->device >= 0) {
-        Py_BEGIN_ALLOW_THREADS
-            device = usm_device_from_dlpack(any_device->info.dlpack_type, stream->device, NULL);
-        Py_END_ALLOW_THREADS
+        USMPY_WITHOUT_GIL(device =
+                              usm_device_from_dlpack(any_device->info.dlpack_type, stream->device, NULL));
         if (device == NULL) {
             PyErr_Format(PyExc_ValueError,
                          "the stream is of device %d, and the %s backend has no such device", stream->device,
@@ -318,9 +313,7 @@ PyObject *usmpy_queue_from_stream(usmpy_state *state, PyObject *Py_UNUSED(type),
     if (device == NULL || (!PyLong_Check(object) && usmpy_keep_object(&keeps, object) < 0)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_stream_adopt(device, stream.handle, keeps, &queue, &error);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(status = usm_stream_adopt(device, stream.handle, keeps, &queue, &error));
     if (status != USM_OK) {
         usmpy_keep_drop(keeps);
         return usmpy_raise(state, status, &error);

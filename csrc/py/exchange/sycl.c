@@ -14,7 +14,6 @@
 #include "core/device/registry.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #define QUEUE "SyclQueueRef"
 #define CONTEXT "SyclContextRef"
@@ -177,9 +176,7 @@ static PyObject *adopt_queue(usmpy_state *state, const usmpy_sycl_object *found,
     usm_queue *queue;
     usm_error error;
     usm_status status;
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_queue_adopt_once(found->backend, found->handle, keeps, &queue, &error);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(status = usm_queue_adopt_once(found->backend, found->handle, keeps, &queue, &error));
     if (status != USM_OK) {
         usmpy_keep_drop(keeps);
         return usmpy_raise(state, status, &error);

@@ -41,9 +41,7 @@ static PyObject *context_from_devices(usmpy_state *state, PyObject *items)
     usm_context *context;
     usm_error error;
     usm_status status;
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_context_create(devices, (size_t)n, &context, &error);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(status = usm_context_create(devices, (size_t)n, &context, &error));
     PyMem_Free(devices);
     if (status != USM_OK) {
         return usmpy_raise(state, status, &error);
@@ -65,14 +63,7 @@ static PyObject *context_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), 
     return self;
 }
 
-static PyObject *context_richcompare(PyObject *self, PyObject *other, int operation)
-{
-    if ((operation != Py_EQ && operation != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) {
-        Py_RETURN_NOTIMPLEMENTED;
-    }
-    bool same = ((usmpy_context *)self)->context == ((usmpy_context *)other)->context;
-    return PyBool_FromLong(same == (operation == Py_EQ));
-}
+USMPY_EQUALITY(context_richcompare, usmpy_context, a->context == b->context)
 
 static Py_hash_t context_hash(PyObject *self)
 {

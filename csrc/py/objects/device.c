@@ -32,15 +32,7 @@ static void device_dealloc(PyObject *self)
     usmpy_free_object(self);
 }
 
-static PyObject *device_richcompare(PyObject *self, PyObject *other, int operation)
-{
-    if ((operation != Py_EQ && operation != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) {
-        Py_RETURN_NOTIMPLEMENTED;
-    }
-    usmpy_device *a = (usmpy_device *)self, *b = (usmpy_device *)other;
-    bool same = a->device == b->device && a->queue == b->queue;
-    return PyBool_FromLong(same == (operation == Py_EQ));
-}
+USMPY_EQUALITY(device_richcompare, usmpy_device, a->device == b->device && a->queue == b->queue)
 
 static Py_hash_t device_hash(PyObject *self)
 {
@@ -198,9 +190,7 @@ USMPY_SPEC(device, "usmpy.Device", usmpy_device, 0)
 static PyObject *backend_report(usmpy_state *state, int index)
 {
     const usm_backend_report *report;
-    Py_BEGIN_ALLOW_THREADS
-        report = usm_backend_start(index);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(report = usm_backend_start(index));
     PyObject *devices = PyList_New(0), *environment = PyList_New(0);
     for (size_t i = 0; devices != NULL && i < report->n_devices; i++) {
         usmpy_append(&devices, usmpy_device_wrap(state, report->devices[i], NULL));

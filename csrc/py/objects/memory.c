@@ -95,9 +95,7 @@ static PyObject *set_memory_limit(usmpy_state *state, PyObject *const *arguments
     if (queue == NULL) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-        usm_reclaim_beyond(usmpy_queue_of(queue)->place, limit);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(usm_reclaim_beyond(usmpy_queue_of(queue)->place, limit));
     Py_DECREF(queue);
     Py_RETURN_NONE;
 }
@@ -167,9 +165,8 @@ static PyObject *live_allocations(PyObject *module, PyObject *Py_UNUSED(unused))
     size_t n;
     usm_error error;
     usmpy_deferred_poll();
-    usm_status status = usm_track_list(&list, &n, &error);
-    if (status != USM_OK) {
-        return usmpy_raise(state, status, &error);
+    if (usmpy_check(state, usm_track_list(&list, &n, &error), &error) < 0) {
+        return NULL;
     }
     PyObject *out = PyList_New(0);
     for (size_t i = 0; out != NULL && i < n; i++) {

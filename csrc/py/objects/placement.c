@@ -93,9 +93,7 @@ PyObject *usmpy_home_queue(usmpy_state *state, DLDevice name, const void *pointe
         return Py_NewRef(queue);
     }
     usm_device *device;
-    Py_BEGIN_ALLOW_THREADS
-        device = usm_device_from_dlpack(type, id, pointer);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(device = usm_device_from_dlpack(type, id, pointer));
     if (device == NULL) {
         char text[48];
         return PyErr_Format(

@@ -99,13 +99,7 @@ static PyObject *queue_new(usmpy_state *state, PyTypeObject *Py_UNUSED(type), Py
     return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
 }
 
-static PyObject *queue_richcompare(PyObject *self, PyObject *other, int operation)
-{
-    if ((operation != Py_EQ && operation != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) {
-        Py_RETURN_NOTIMPLEMENTED;
-    }
-    return PyBool_FromLong((usmpy_queue_of(self) == usmpy_queue_of(other)) == (operation == Py_EQ));
-}
+USMPY_EQUALITY(queue_richcompare, usmpy_queue, a->queue == b->queue)
 
 static Py_hash_t queue_hash(PyObject *self)
 {

@@ -118,9 +118,8 @@ static PyObject *trace_read(PyObject *self, PyObject *Py_UNUSED(unused))
     usmpy_state *state = usmpy_state_of(self);
     usm_trace_list records;
     usm_error error;
-    usm_status status = usm_trace_read(core(self), &records, &error);
-    if (status != USM_OK) {
-        return usmpy_raise(state, status, &error);
+    if (usmpy_check(state, usm_trace_read(core(self), &records, &error), &error) < 0) {
+        return NULL;
     }
     PyObject *rows = PyList_New(0);
     for (size_t i = 0; rows != NULL && i < records.n; i++) {

@@ -70,9 +70,7 @@ static int build(usmpy_state *state, usmpy_program *self, const usm_program_sour
     usm_error error;
     usm_status status;
     char *log;
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_program_create(place, source, &self->program, &log, &error);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(status = usm_program_create(place, source, &self->program, &log, &error));
     if (status == USM_BUILD) {
         PyObject *program =
             text == NULL ? Py_NewRef(Py_None)
@@ -214,9 +212,7 @@ static PyObject *pack(usmpy_state *state, usmpy_program *self, size_t head)
     size_t size = 0;
     usm_error error;
     usm_status status;
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_program_binary(self->program, &binary, &size, &error);
-    Py_END_ALLOW_THREADS
+    USMPY_WITHOUT_GIL(status = usm_program_binary(self->program, &binary, &size, &error));
     if (status != USM_OK) {
         return usmpy_raise(state, status, &error);
     }

@@ -125,9 +125,7 @@ static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *miss
     }
     PyErr_Clear();
     if (text != NULL && strlen(text) == (size_t)length) {
-        Py_BEGIN_ALLOW_THREADS
-            status = usm_kernel_create(self->program, text, &kernel, &error);
-        Py_END_ALLOW_THREADS
+        USMPY_WITHOUT_GIL(status = usm_kernel_create(self->program, text, &kernel, &error));
     }
     if (status == USM_INDEX) {
         return raise_missing(self, name, missing);

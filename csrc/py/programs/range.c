@@ -173,16 +173,10 @@ static PyObject *range_repr(PyObject *self)
     return usmpy_range_text(&((usmpy_range *)self)->range);
 }
 
-static PyObject *range_richcompare(PyObject *self, PyObject *other, int operation)
-{
-    if ((operation != Py_EQ && operation != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) {
-        Py_RETURN_NOTIMPLEMENTED;
-    }
-    const usm_range *a = &((usmpy_range *)self)->range, *b = &((usmpy_range *)other)->range;
-    bool same = a->ndim == b->ndim && memcmp(a->global, b->global, sizeof a->global) == 0 &&
-                memcmp(a->local, b->local, sizeof a->local) == 0;
-    return PyBool_FromLong(same == (operation == Py_EQ));
-}
+USMPY_EQUALITY(range_richcompare, usmpy_range,
+               a->range.ndim == b->range.ndim &&
+                   memcmp(a->range.global, b->range.global, sizeof a->range.global) == 0 &&
+                   memcmp(a->range.local, b->range.local, sizeof a->range.local) == 0)
 
 static Py_hash_t range_hash(PyObject *self)
 {
