@@ -56,6 +56,9 @@ PyObject *usmpy_import(const char *module, const char *name)
 
 PyObject *usmpy_function(usmpy_state *state, const char *module, const char *name)
 {
+    if (state->functions == NULL) { /* the module was cleared, and an object of it is still used */
+        return usmpy_import(module, name);
+    }
     PyObject *function = Py_XNewRef(PyDict_GetItemString(state->functions, name));
     if (function == NULL && (function = usmpy_import(module, name)) != NULL &&
         PyDict_SetItemString(state->functions, name, function) < 0) {
