@@ -319,7 +319,6 @@ class Extension:
             linker = [*compiler, "-shared", *words_of("CFLAGS", "LDFLAGS")]
             compiler += [*OWN, *words_of("CFLAGS", "CPPFLAGS")]
         headers = find_headers(say)
-        self.backends = [name for name in headers if name != "host"]
         flags, link_flags = self.flags(compiler, linker, headers, say)
         self.compiler, self.options = compiler, flags
         kind = "tests" if self.testing else "debug" if self.debug else "release"
@@ -364,17 +363,15 @@ class Extension:
         return [*flags, *include(CSRC, GENERATED, *kept(headers))], link_flags
 
     def flags_of(self, source):
-        """More options of one file: the backends that are built, and what makes a wheel a quarter smaller.
+        """More options of one file, which make a wheel a quarter smaller.
 
         The loops of the host's casts and built-in kernels (LOOP_FILES) are vectorised without a second copy
         of each. Files that run rarely (RARE_FILES) are as small as possible. Loops of operations stay out of
         the link-time optimisation; those for x86 processors without AVX2, which are rare, are small.
         """
-        name = str(source.relative_to(CSRC))
-        if name == "core/device/registry.c":
-            return [f"-DUSM_{backend.upper()}=1" for backend in self.backends]
         if not self.by_file:
             return []
+        name = str(source.relative_to(CSRC))
         if name in LOOP_FILES:
             apart = APART if name.startswith("cpu/operate_") else []
             is_spare = name == "cpu/operate_loops.c" and platform.machine() == "x86_64"

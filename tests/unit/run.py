@@ -34,7 +34,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 SUPPORT, DRIVER = [HERE / "support.c", HERE / "streams.c"], HERE / "driver.c"
 SANITIZERS = ("address", "undefined", "thread")
 DRIVERS = ("opencl", "cuda", "level_zero")
-REGISTRY = CSRC / "core" / "device" / "registry.c"
 # Reports of ThreadSanitizer about libraries of others.
 SUPPRESSIONS = HERE / "thread_sanitizer.txt"
 # The test that runs on several backends.
@@ -69,13 +68,13 @@ def core_and_build(compiler, flags, name):
     objects = [
         target
         for source, target in extension.objects.items()
-        if source != REGISTRY and source not in drivers and not source.is_relative_to(CSRC / "py")
+        if source not in drivers and not source.is_relative_to(CSRC / "py")
     ]
     generate(verbose=False)
     extension.core.run(objects)
     build = Build.named(PLACE, name, extension.compiler, [*extension.options, f"-I{HERE.relative_to(ROOT)}"])
     support = [build.compile(source) for source in SUPPORT]
-    own = [build.compile(REGISTRY, ["-DUSM_LEVEL_ZERO=1"]), build.compile(DRIVER), *support]
+    own = [build.compile(DRIVER), *support]
 
     def with_drivers():
         extension.core.run(extension.of_core)

@@ -9,40 +9,19 @@
 #include <string.h>
 
 #ifdef USM_TESTING
-extern const usm_backend usm_fault_backend; /* the host backend, with calls that fail when a test says so */
+extern const usm_backend usm_fault_backend;   /* the host backend, with calls that fail when a test says so */
+extern const usm_backend usm_minimal_backend; /* the fewest entries: found by its name alone */
 #define HOST_BACKEND (&usm_fault_backend)
+#define N_SLOTS (USM_N_BACKENDS + 1)
 #else
 extern const usm_backend usm_host_backend;
 #define HOST_BACKEND (&usm_host_backend)
-#endif
-
-#ifdef USM_TESTING
-extern const usm_backend usm_minimal_backend; /* the fewest entries: found by its name alone */
-#define N_SLOTS (USM_N_BACKENDS + 1)
-#else
 #define N_SLOTS USM_N_BACKENDS
 #endif
-
-#ifdef USM_OPENCL
-extern const usm_backend usm_opencl_backend;
-#define OPENCL_BACKEND (&usm_opencl_backend)
-#else
-#define OPENCL_BACKEND NULL
-#endif
-
-#ifdef USM_CUDA
-extern const usm_backend usm_cuda_backend;
-#define CUDA_BACKEND (&usm_cuda_backend)
-#else
-#define CUDA_BACKEND NULL
-#endif
-
-#ifdef USM_LEVEL_ZERO
-extern const usm_backend usm_level_zero_backend;
-#define LEVEL_ZERO_BACKEND (&usm_level_zero_backend)
-#else
-#define LEVEL_ZERO_BACKEND NULL
-#endif
+/* Their addresses are NULL in a build without the headers of the driver. */
+extern const usm_backend usm_cuda_backend __attribute__((weak));
+extern const usm_backend usm_level_zero_backend __attribute__((weak));
+extern const usm_backend usm_opencl_backend __attribute__((weak));
 
 /* The only list of backends. The order is that of preference among devices of one type. */
 typedef struct slot {
@@ -57,10 +36,8 @@ typedef struct slot {
         .report = {.name = words, .backend = table}, .starting = PTHREAD_MUTEX_INITIALIZER \
     }
 static slot slots[N_SLOTS] = {
-    SLOT("cuda", CUDA_BACKEND),
-    SLOT("level_zero", LEVEL_ZERO_BACKEND),
-    SLOT("opencl", OPENCL_BACKEND),
-    SLOT("host", HOST_BACKEND),
+    SLOT("cuda", &usm_cuda_backend),       SLOT("level_zero", &usm_level_zero_backend),
+    SLOT("opencl", &usm_opencl_backend),   SLOT("host", HOST_BACKEND),
 #ifdef USM_TESTING
     SLOT("minimal", &usm_minimal_backend),
 #endif
