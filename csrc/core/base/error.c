@@ -173,12 +173,6 @@ usm_failure *usm_failure_from_cause(usm_failure *cause)
     return failure;
 }
 
-usm_failure *usm_failure_retain(usm_failure *failure)
-{
-    usm_refcount_up(&failure->refs);
-    return failure;
-}
-
 void usm_failure_release(usm_failure *failure)
 {
     /* A loop, not recursion: a cause's own cause may end with it. */

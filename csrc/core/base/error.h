@@ -74,7 +74,7 @@ USM_GIVES usm_failure *usm_failure_from_cause(USM_KEEPS usm_failure *cause);
 USM_GIVES usm_failure *usm_failure_take(usm_error *error);
 /* The failure of last resort: static, for when even a failure cannot be allocated. */
 USM_GIVES usm_failure *usm_failure_no_memory(void);
-USM_GIVES usm_failure *usm_failure_retain(usm_failure *failure);
+USM_RETAIN(usm_failure)
 void usm_failure_release(USM_TAKES usm_failure *failure);
 /* Marks it and all its causes as raised. */
 void usm_failure_deliver(usm_failure *failure);

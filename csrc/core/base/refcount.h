@@ -50,6 +50,14 @@ static inline void usm_refcount_up_of(usm_refcount *refs, const char *name)
     }
 }
 
+/* The function that adds a count to an object and returns it: usm_queue_retain of USM_RETAIN(usm_queue). */
+#define USM_RETAIN(object)                                        \
+    static inline object *object##_retain(object *counted)        \
+    {                                                             \
+        usm_refcount_up_of(&counted->refs, "&" #object "->refs"); \
+        return counted;                                           \
+    }
+
 /* False where the last count is gone already: for caches that hold no count of their own. */
 static inline bool usm_refcount_up_unless_zero(usm_refcount *refs)
 {

@@ -172,12 +172,6 @@ usm_context *usm_context_after(const usm_context *context)
     return next;
 }
 
-usm_context *usm_context_retain(usm_context *context)
-{
-    usm_refcount_up(&context->refs);
-    return context;
-}
-
 static usm_place *places_of(usm_context *context)
 {
     return atomic_load_explicit(&context->places, memory_order_acquire);

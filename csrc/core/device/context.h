@@ -83,7 +83,7 @@ USM_GIVES usm_context *usm_context_after(const usm_context *context);
 /* After the interpreter: gives unused default contexts back to the drivers that ask for that. */
 void usm_contexts_close(void);
 
-USM_GIVES usm_context *usm_context_retain(usm_context *context);
+USM_RETAIN(usm_context)
 void usm_context_release(USM_TAKES usm_context *context);
 
 #endif

@@ -108,11 +108,7 @@ static inline uint64_t usm_alloc_stripe(const usm_alloc *alloc)
     return UINT64_C(1) << usm_stripe(alloc);
 }
 
-static inline usm_alloc *usm_alloc_retain(USM_KEEPS usm_alloc *alloc)
-{
-    usm_refcount_up(&alloc->refs);
-    return alloc;
-}
+USM_RETAIN(usm_alloc)
 
 static inline bool usm_alloc_has(const usm_alloc *alloc, uint8_t flags)
 {

@@ -212,12 +212,6 @@ usm_status usm_program_create(usm_place *place, const usm_program_source *source
     return USM_OK;
 }
 
-usm_program *usm_program_retain(usm_program *program)
-{
-    usm_refcount_up(&program->refs);
-    return program;
-}
-
 void usm_program_release(usm_program *program)
 {
     if (!usm_refcount_down(&program->refs)) {
@@ -284,12 +278,6 @@ usm_status usm_kernel_create(usm_program *program, const char *name, usm_kernel 
     usm_live_add(USM_LIVE_KERNEL, program->own ? 0 : 1);
     *out = kernel;
     return USM_OK;
-}
-
-usm_kernel *usm_kernel_retain(usm_kernel *kernel)
-{
-    usm_refcount_up(&kernel->refs);
-    return kernel;
 }
 
 void usm_kernel_release(usm_kernel *kernel)

@@ -123,7 +123,7 @@ usm_status usm_program_create(usm_place *place, const usm_program_source *source
 void usm_program_keep(usm_program *program, const char *key);
 /* A program that was built in this process for the place, or NULL. Called without a lock. */
 USM_GIVES usm_program *usm_program_find(usm_place *place, const char *key);
-USM_GIVES usm_program *usm_program_retain(USM_KEEPS usm_program *program);
+USM_RETAIN(usm_program)
 void usm_program_release(USM_TAKES usm_program *program);
 
 /* The programs of a place: those that are kept, and the built-in ones. */
@@ -135,7 +135,7 @@ usm_status usm_program_binary(usm_program *program, USM_GIVES void **out, size_t
 /* USM_INDEX if the program has no kernel of that name. */
 usm_status usm_kernel_create(USM_KEEPS usm_program *program, const char *name, USM_GIVES usm_kernel **out,
                              usm_error *error);
-USM_GIVES usm_kernel *usm_kernel_retain(USM_KEEPS usm_kernel *kernel);
+USM_RETAIN(usm_kernel)
 void usm_kernel_release(USM_TAKES usm_kernel *kernel);
 
 /*

@@ -189,11 +189,7 @@ static inline bool usm_event_in_driver(const usm_event *event)
     return state >= USM_TASK_SENT_AHEAD && state <= USM_TASK_ENDING;
 }
 
-static inline usm_event *usm_event_retain(USM_KEEPS usm_event *event)
-{
-    usm_refcount_up(&event->refs);
-    return event;
-}
+USM_RETAIN(usm_event)
 
 void usm_event_release(USM_TAKES usm_event *event);
 /* The same for all that follow it by next_ended, which are of this queue. No lock held. */

@@ -160,12 +160,6 @@ void *usm_queue_handle(usm_queue *queue)
     return handle;
 }
 
-usm_queue *usm_queue_retain(usm_queue *queue)
-{
-    usm_refcount_up(&queue->refs);
-    return queue;
-}
-
 /* Takes the queue off the list of all queues. Registry lock held. */
 static void unlist(usm_queue *queue)
 {

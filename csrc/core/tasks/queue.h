@@ -78,7 +78,7 @@ static inline bool usm_queue_is_shared(const usm_queue *queue)
 {
     return atomic_load_explicit(&((usm_queue *)queue)->shared, memory_order_acquire);
 }
-USM_GIVES usm_queue *usm_queue_retain(usm_queue *queue);
+USM_RETAIN(usm_queue)
 void usm_queue_release(USM_TAKES usm_queue *queue);
 
 /*
