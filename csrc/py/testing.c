@@ -9,7 +9,6 @@
 #include "core/base/reclaimer.h"
 #include "core/builtin/kernel_source.h"
 #include "core/builtin/kernels.h"
-#include "core/copy/copy.h"
 #include "core/tasks/unretrieved.h"
 
 #include <string.h>

@@ -193,19 +193,12 @@ usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, us
     if (code != CL_SUCCESS) {
         return usm_opencl_failed(error, code, "clGetMemAllocInfoINTEL");
     }
-    switch (type) {
-        case CL_MEM_TYPE_HOST_INTEL:
-            info->kind = USM_HOST;
-            break;
-        case CL_MEM_TYPE_SHARED_INTEL:
-            info->kind = USM_SHARED;
-            break;
-        case CL_MEM_TYPE_DEVICE_INTEL:
-            info->kind = USM_DEVICE;
-            break;
-        default:
-            return USM_OK;
+    if (type < CL_MEM_TYPE_HOST_INTEL || type > CL_MEM_TYPE_SHARED_INTEL) {
+        return USM_OK;
     }
+    info->kind = type == CL_MEM_TYPE_HOST_INTEL     ? USM_HOST
+                 : type == CL_MEM_TYPE_DEVICE_INTEL ? USM_DEVICE
+                                                    : USM_SHARED;
     (void)ask(platform, native->id, pointer, CL_MEM_ALLOC_DEVICE_INTEL, &device, sizeof device);
     info->device = device_of_memory(context, device);
     if (!ask(platform, native->id, pointer, CL_MEM_ALLOC_BASE_PTR_INTEL, &info->base, sizeof info->base) ||

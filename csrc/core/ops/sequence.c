@@ -1,7 +1,6 @@
 #include "sequence.h"
 
 #include "core/builtin/kernel_command.h"
-#include "core/device/registry.h"
 
 usm_dtype usm_sequence_dtype(usm_dtype dtype, const usm_device *device)
 {

@@ -1,7 +1,6 @@
 #include "link.h"
 
 #include "core/base/sync.h"
-#include "hazard.h"
 
 static void set_cause(usm_event *event, usm_failure *failure)
 {

@@ -195,8 +195,8 @@ usm_status usm_queue_snapshot(usm_queue *queue, usm_wait_list *list, usm_error *
 }
 
 /* Waits for those of the events that are needed, however they end, unless the status is an error already. */
-static usm_status wait_for(usm_wait_list *list, bool (*is_needed)(usm_event *), const usm_patience *patience,
-                           usm_status status, usm_error *error)
+static usm_status wait_for(usm_wait_list *list, bool (*is_needed)(const usm_event *),
+                           const usm_patience *patience, usm_status status, usm_error *error)
 {
     for (size_t i = 0; i < list->n && status == USM_OK; i++) {
         if (is_needed(list->items[i].event)) {
@@ -208,19 +208,14 @@ static usm_status wait_for(usm_wait_list *list, bool (*is_needed)(usm_event *), 
 }
 
 /* It does not wait for the task that this thread runs. */
-static bool may_end(usm_event *event)
+static bool may_end(const usm_event *event)
 {
-    return !usm_event_needs_current(event);
+    return !usm_event_needs_current((usm_event *)event);
 }
 
-static bool is_outside(usm_event *event)
+static bool is_outside(const usm_event *event)
 {
     return !usm_event_in_driver(event) && may_end(event);
-}
-
-static bool is_in_driver(usm_event *event)
-{
-    return usm_event_in_driver(event);
 }
 
 /* Waits for what was submitted through usmpy, however it ends. */
@@ -290,7 +285,7 @@ static usm_status wait_in_driver(usm_context *context, const usm_patience *patie
         usm_wait_list list;
         if (queue->context == context && status != USM_INTERRUPTED) {
             status = usm_pending_list(queue, &list, NULL);
-            status = wait_for(&list, is_in_driver, &some, status, NULL);
+            status = wait_for(&list, usm_event_in_driver, &some, status, NULL);
         }
     }
     return status == USM_INTERRUPTED ? usm_error_set(error, status, "interrupted") : USM_OK;

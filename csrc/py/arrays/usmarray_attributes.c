@@ -117,10 +117,7 @@ static PyObject *part_of(usmpy_array *array, int part)
     }
 ATTRIBUTES(ATTRIBUTE)
 
-static PyObject *get_array_priority(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
-{
-    return PyFloat_FromDouble(100.0);
-}
+USMPY_GETTER(array_priority, PyFloat_FromDouble(100.0))
 
 /* Methods that arrays of other libraries have, as functions here. */
 #define MISSING(name, call)                                             \

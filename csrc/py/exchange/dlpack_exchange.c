@@ -11,7 +11,6 @@
 #include "py/wait.h"
 #include "stream.h"
 
-#include "core/device/registry.h"
 #include "core/streams/lend.h"
 
 /*

@@ -7,7 +7,6 @@
 #include "native.h"
 #include "py/args.h"
 #include "py/module.h"
-#include "py/objects/placement.h"
 #include "stream.h"
 
 /*

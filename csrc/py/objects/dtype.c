@@ -200,10 +200,7 @@ static const usm_dtype_info *info_of(PyObject *self)
 ATTRIBUTES(USMPY_GETTER)
 
 /* numpy.dtype(usmpy.float32) reads this attribute: NumPy is imported already. */
-static PyObject *dtype_get_numpy(PyObject *self, void *Py_UNUSED(unused))
-{
-    return usmpy_call("usmpy._numpy.conversions", "dtype_of", "(O)", self);
-}
+USMPY_GETTER(numpy, usmpy_call("usmpy._numpy.conversions", "dtype_of", "(O)", self))
 
 static PyObject *refuse_code(PyObject *self)
 {
@@ -236,7 +233,7 @@ static PyObject *dtype_get_str(PyObject *self, void *Py_UNUSED(unused))
 /* The class of NumPy's scalars of this type. */
 static PyObject *dtype_get_type(PyObject *self, void *unused)
 {
-    PyObject *numpy = dtype_get_numpy(self, unused);
+    PyObject *numpy = get_numpy(self, unused);
     PyObject *type = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "type");
     Py_XDECREF(numpy);
     return type;
@@ -255,8 +252,8 @@ static PyGetSetDef dtype_getset[] = {
     {"char", dtype_get_char, NULL, USMPY_DOC_DType_char, NULL},
     {"str", dtype_get_str, NULL, USMPY_DOC_DType_str, NULL},
     {"type", dtype_get_type, NULL, USMPY_DOC_DType_type, NULL},
-    {"dtype", dtype_get_numpy, NULL, USMPY_DOC_DType_dtype, NULL},
-    {"__numpy_dtype__", dtype_get_numpy, NULL, USMPY_DOC_DType___numpy_dtype__, NULL},
+    {"dtype", get_numpy, NULL, USMPY_DOC_DType_dtype, NULL},
+    {"__numpy_dtype__", get_numpy, NULL, USMPY_DOC_DType___numpy_dtype__, NULL},
     ATTRIBUTES(ROW){0},
 };
 

@@ -53,9 +53,7 @@ PyObject *usmpy_queue_wrap(usmpy_state *state, usm_queue *queue)
 static void queue_dealloc(PyObject *self)
 {
     usmpy_queue *queue = (usmpy_queue *)self;
-    if (queue->weakrefs != NULL) {
-        PyObject_ClearWeakRefs(self);
-    }
+    PyObject_ClearWeakRefs(self);
     if (queue->queue != NULL) {
         usm_queue_release(queue->queue);
         usmpy_deferred_poll_quietly(); /* the owner of a native queue is released with it */

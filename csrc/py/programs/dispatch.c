@@ -4,8 +4,6 @@
 
 #include "py/args.h"
 #include "py/arrays/array.h"
-#include "py/lock.h"
-#include "py/objects/dtype.h"
 #include "py/objects/objects.h"
 #include "py/objects/placement.h"
 

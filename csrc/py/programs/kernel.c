@@ -4,7 +4,6 @@
 
 #include "py/args.h"
 #include "py/errors.h"
-#include "py/objects/dtype.h"
 #include "py/objects/objects.h"
 
 #include "core/program/signature.h"
@@ -53,9 +52,7 @@ static int kernel_clear(PyObject *self)
 static void kernel_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
-    if (((usmpy_kernel *)self)->weakrefs != NULL) {
-        PyObject_ClearWeakRefs(self);
-    }
+    PyObject_ClearWeakRefs(self);
     kernel_clear(self);
     usm_kernel_release(core(self));
     Py_CLEAR(((usmpy_kernel *)self)->owner);

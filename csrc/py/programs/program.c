@@ -75,9 +75,7 @@ static void program_dealloc(PyObject *self)
 {
     usmpy_program *program = (usmpy_program *)self;
     PyObject_GC_UnTrack(self);
-    if (program->weakrefs != NULL) {
-        PyObject_ClearWeakRefs(self);
-    }
+    PyObject_ClearWeakRefs(self);
     Py_XDECREF(program->kernels);
     Py_XDECREF(program->queue);
     Py_XDECREF(program->language);
