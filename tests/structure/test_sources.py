@@ -29,6 +29,12 @@ def test_the_tests_exist():
     assert not [file for files in rows.values() for file in files if not (ROOT / file).is_file()]
 
 
+def test_every_c_test_is_named():
+    named = {file for files in tests_of.table().values() for file in files}
+    files = {str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "unit").glob("test_*.c")}
+    assert files - named == set(), "say which sources they are about"
+
+
 def test_commands():
     def run(*names):
         command = [sys.executable, ROOT / "tests" / "tools" / "tests_of.py", *names]
