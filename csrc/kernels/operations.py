@@ -56,6 +56,7 @@ class Operation:
     operator: str | None = None  # of Python, without underscores
     shown: tuple[str, ...] = ("[0.0]",)  # arguments of the example in its documentation
     gives: str = "[0.0]"
+    source: str | None = None  # of its docstring: whose function it is, where the standard has none
 
     def expression(self, kind: str) -> str | None:
         own: str | None = getattr(self, kind)
@@ -103,8 +104,6 @@ def wrapping(expression: str) -> str:
     """Integer arithmetic modulo 2**bits: signed overflow is undefined in C."""
     return f"(T)({expression})"
 
-
-NOT_STANDARD: tuple[str, ...] = ()  # rows that are NumPy's alone
 
 # fmt: off
 OPERATIONS = (
@@ -337,9 +336,7 @@ def stub(row: Operation) -> str:
         "promoted as in result_type."
     )
     promoted = " Integers are computed as floating-point numbers." if row.promotes else ""
-    source = (
-        "NumPy's function." if row.name in NOT_STANDARD else f"The array API standard 2025.12, {row.name}."
-    )
+    source = row.source or f"The array API standard 2025.12, {row.name}."
     return f'''def {row.name}(
 {"".join(f"    {name}: {allowed},{newline}" for name in names)}    /,
     *,

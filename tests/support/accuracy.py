@@ -1,9 +1,10 @@
-"""The largest errors of the elementwise functions, against mpmath.
+"""What the elementwise functions are compared with: NumPy, and mpmath for their largest errors.
 
-For tests/cts/test_function_errors.py and docs/make_numerics.py. Errors are in units in the last place
-(ulp) of the exact result: the distance of the numbers of its type there. That of a complex result is the
-absolute value of the difference, in units of the last place of the result's absolute value. logaddexp cancels
-where its result is near 0: its unit is that of its larger argument, if that is larger.
+For tests/cts/test_operations.py, tests/cts/test_function_errors.py and docs/make_numerics.py. Errors are in
+units in the last place (ulp) of the exact result: the distance of the numbers of its type there. That of a
+complex result is the absolute value of the difference, in units of the last place of the result's absolute
+value. logaddexp cancels where its result is near 0: its unit is that of its larger argument, if that is
+larger.
 """
 
 from __future__ import annotations
@@ -40,7 +41,14 @@ LARGEST = {
     "complex128": 1023,
 }
 HALF_PI = np.pi / 2
-# Where a function has results that are neither overflown nor all the same, for the dense grid.
+# Names of NumPy's functions where they differ, or a function of Python's floats where NumPy has none.
+NUMPY = {
+    "round": "rint", "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift",
+    "atan2": "arctan2", "pow": "power", "bitwise_invert": "invert", "asin": "arcsin", "acos": "arccos",
+    "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
+}  # fmt: skip
+# Where a function has results that are neither overflown nor all the same, for the dense grid; others take
+# (-8, 8).
 RANGES = {
     "exp": (-80, 80),
     "expm1": (-20, 80),
@@ -60,6 +68,7 @@ RANGES = {
     "cos": (-20, 20),
     "tan": (-20, 20),
 }
+# mpmath's functions where their names differ.
 MP = {
     "add": lambda x, y: x + y,
     "subtract": lambda x, y: x - y,
