@@ -6,7 +6,7 @@ import sys
 import tests_of
 
 ROOT = tests_of.ROOT
-FOLDERS = [("csrc", "*.c"), ("csrc", "*.py"), ("usmpy", "*.py")]
+FOLDERS = [("csrc", "*.c"), ("csrc", "*.py"), ("csrc", "*.inc"), ("usmpy", "*.py")]
 
 
 def sources():

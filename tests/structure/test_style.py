@@ -24,6 +24,10 @@ def tracked(*patterns):
     return [name for name in names if name and (ROOT / name).is_file()]
 
 
+def lines_of(name):
+    return (ROOT / name).read_text(encoding="utf-8").splitlines()
+
+
 def ruff(*arguments):
     need_tool("ruff")
     return subprocess.run(
@@ -57,6 +61,8 @@ def test_c_is_formatted():
     assert program, f"there is no clang-format {CLANG_FORMAT}: {DEV}"
     files = tracked("csrc/*.c", "csrc/*.h", "tests/*.c", "tests/*.h")
     assert len(files) > 80
+    tables = [name for name in tracked("csrc/*.inc", "tests/*.inc") if max(map(len, lines_of(name))) > 120]
+    assert not tables, "these have lines of more than 120 characters"
     done = subprocess.run([program, "--dry-run", "-Werror", *files], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stderr}\nto format: clang-format -i FILE, of the extra dev"
 

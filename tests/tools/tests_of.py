@@ -60,7 +60,7 @@ def main() -> int:
             unknown.append(source)
     print(*commands(list(files)), sep="\n")
     if unknown:
-        print(f"no row of {TABLE.relative_to(ROOT)}: {' '.join(unknown)}", file=sys.stderr)
+        print(f"not in {TABLE.relative_to(ROOT)}, which has sources: {' '.join(unknown)}", file=sys.stderr)
     return 0 if files else 1
 
 
