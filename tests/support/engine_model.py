@@ -88,7 +88,6 @@ class Task:
     refused: bool = False
     links: dict[Task, bool] = dataclasses.field(default_factory=dict)  # what it waits for; True: for data
     cause: Failure | None = None
-    caused_in: int = -1
     caused_by: Task | None = None
     after_refused: bool = False  # one that it needs for data was refused
     state: str = SUBMITTED
@@ -254,10 +253,9 @@ class Model:
         if failed.refused:  # whoever submitted it was told, and it changed nothing
             task.after_refused = True
         elif task.cause is None:
-            task.cause, task.caused_in, task.caused_by = failure, self.step, failed
-        elif task.cause.first is not failure.first and (
-            task.caused_by is not None and self.is_late(task.caused_by, task.caused_in)
-        ):
+            task.cause, task.caused_by = failure, failed
+        elif task.cause.first is not failure.first and task.caused_by is not None:
+            # A thread shows the end of its task before it passes the failure on, so another may be first.
             task.cause = dataclasses.replace(task.cause, certain=False)
 
     def fork(self) -> None:
