@@ -196,12 +196,13 @@ def large_rows(rounds: int) -> list[Row]:
 def import_row(rounds: int) -> Row:
     """Seconds that `import usmpy` adds to a bare interpreter: processes in turn, the best of each."""
     best = {"pass": float("inf"), "import usmpy": float("inf"), "import numpy": float("inf")}
-    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(usmpy.__file__).parent.parent)}
+    # Without site, whose .pth files import modules; away from the clone, whose sources would be found first.
+    paths = [pathlib.Path(module.__file__).parent.parent for module in (usmpy, np)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
     for _ in range(rounds):
         for code in best:
             start = time.perf_counter()
-            # Away from the clone, whose sources would come first on the path.
-            subprocess.run([sys.executable, "-c", code], check=True, env=environment, cwd="/")
+            subprocess.run([sys.executable, "-S", "-c", code], check=True, env=environment, cwd="/")
             best[code] = min(best[code], time.perf_counter() - start)
     bare = best["pass"]
     return Row(

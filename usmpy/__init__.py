@@ -20,7 +20,7 @@ from . import _failure as _failure  # C calls it by itself
 from ._enums import MemoryConnection
 from ._inspection.trace import Trace, trace
 from ._kernels.helpers import ElementwiseKernel, ReductionKernel, ScanKernel
-from ._lazy import lazy as _lazy
+from ._lazy import lazy as _read_later
 from ._processes import children as _children  # noqa: F401 - it is armed by its import
 from ._processes.share import IPCHandle
 from ._processes.unpickle import unpickle_device
@@ -44,11 +44,11 @@ nan: float = float("nan")
 newaxis = None
 pi: float = 3.141592653589793
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
+_TYPE_CHECKING = False
+if _TYPE_CHECKING:
     from . import random as random
 else:
-    random = _lazy("usmpy.random", __path__)
+    random = _read_later("usmpy.random", __path__)
 
 __all__ = [
     "AxisError",

@@ -28,7 +28,7 @@ def parts_of(path):
             imports |= {(None, ast.unparse(alias)) for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             imports |= {(node.module.replace("usmpy.", "."), ast.unparse(alias)) for alias in node.names}
-        elif not isinstance(node, ast.ImportFrom) and last:  # below the docstring and the imports
+        elif not isinstance(node, (ast.ImportFrom, ast.Expr)):  # below the docstring and the imports
             break
         last = node.end_lineno
     return imports, "".join(text.splitlines(keepends=True)[last:]).strip("\n")

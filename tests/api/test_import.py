@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from libraries import need
 
 import usmpy
 from usmpy import _core
@@ -99,6 +100,8 @@ def test_a_wrong_call_names_the_function():
         "import usmpy; usmpy.random.__doc__",
         "import usmpy; usmpy.random.__all__",
         "import usmpy; usmpy.random.mine = 1",
+        "import usmpy; usmpy.random.normal = 1; assert usmpy.random.normal == 1",
+        "import usmpy; del usmpy.random.normal; assert not hasattr(usmpy.random, 'normal')",
         "import usmpy, inspect; inspect.getmembers(usmpy.random)",
         "import usmpy; hasattr(usmpy.random, 'nothing')",
     ],
@@ -132,6 +135,66 @@ def test_random_is_read_once_by_many_threads():
         print(len(found), len(set(found)))
         """
     ) == ["8", "1"]
+
+
+def test_random_is_pickled_by_name_and_known_to_the_import_system():
+    assert run(
+        """
+        import copy, pickle, usmpy
+        module = usmpy.random
+        assert pickle.loads(pickle.dumps(module)) is copy.copy(module) is module
+        assert "usmpy._kernels.philox" not in sys.modules
+        assert module.__cached__ == module.__spec__.cached and module.__package__ == "usmpy"
+        print(type(module).__name__)
+        """
+    ) == ["_Unread"]
+
+
+def test_functions_that_use_random_are_pickled_by_value():
+    """As Dask, Ray and joblib do; the module has not been used yet."""
+    cloudpickle = need("cloudpickle")
+    paths = str(Path(cloudpickle.__file__).parents[1])
+    assert (
+        run(
+            f"""
+        sys.path.append({paths!r})
+        import cloudpickle, usmpy
+        def draw(n): return usmpy.random.normal(0, 1, n)
+        from usmpy import random
+        draws = lambda n: random.normal(0, 1, n)
+        for function in (draw, draws):
+            again = cloudpickle.loads(cloudpickle.dumps(function))
+            print(again(3).shape)
+        """
+        )
+        == ["(3,)"] * 2
+    )
+
+
+def test_a_child_of_a_fork_during_the_first_use_reads_random_itself():
+    assert run(
+        """
+        import os, signal, threading, usmpy
+        from importlib.machinery import SourceFileLoader
+        exec_module = SourceFileLoader.exec_module
+        reads, forked = threading.Event(), threading.Event()
+        def read(self, module):
+            if module.__name__ == "usmpy.random" and threading.current_thread() is thread:
+                reads.set()
+                forked.wait(30)
+            return exec_module(self, module)
+        SourceFileLoader.exec_module = read
+        thread = threading.Thread(target=lambda: usmpy.random.Generator)
+        thread.start()
+        reads.wait(30)
+        if (child := os.fork()) == 0:
+            signal.alarm(30)
+            os._exit(7 if usmpy.random.Generator.__name__ == "Generator" else 1)
+        forked.set()
+        thread.join()
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    ) == ["7"]
 
 
 def test_random_that_could_not_be_read_is_read_again():

@@ -297,6 +297,30 @@ def test_numbers_of_streams_as_arguments(kind, source):
         check(lambda c=call, s=stream: c(s), stream, error, words)
 
 
+@pytest.mark.parametrize("kind", sorted(NAMES.keys() - PROTOCOLS.keys()), ids=NAMES.get)
+def test_streams_without_numbers_as_arguments(kind, source):
+    """An int is no stream where no protocol says which one; a queue is one."""
+    device = source.device
+    words = f"an int, but backend {device.backend} has no streams with numbers"
+    calls = {
+        device.queue.wait_for: TypeError,
+        lambda stream: source.to_device(device, stream=stream): TypeError,
+        lambda stream: source.lend(stream=stream).__enter__(): BufferError if kind == CPU else TypeError,
+    }
+    for call, error in calls.items():
+        for stream in (0, 1, 2, -1, 2**64, device.queue.native_handle or 3):
+            with pytest.raises(error) as caught:
+                call(stream)
+            assert words in str(caught.value) or error is BufferError
+        with pytest.raises(TypeError, match="a Queue") as caught:
+            call("x")
+        assert "CUDA" not in str(caught.value)
+    device.queue.wait_for(usmpy.Queue(device))
+    if kind != CPU:  # the first device that has streams
+        with pytest.raises(TypeError, match="stream is an int, but backend cuda has no streams with numbers"):
+            usmpy.Queue.from_stream(1)
+
+
 @pytest.mark.parametrize("kind", [2, 10], ids=NAMES.get)
 def test_interfaces_of_cuda_are_those_of_its_type_alone(kind, source):
     queue = usmpy.Queue(source.device)

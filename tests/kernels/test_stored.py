@@ -6,6 +6,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import options
 import pytest
 
 KERNELS = Path(__file__).parents[2] / "csrc" / "kernels"
@@ -30,7 +31,7 @@ def test_the_digests_are_those_of_the_sources_and_files(form):
 def test_the_compilers_make_the_same_again(form):
     """Byte for byte, by the versions that the README's test command installs."""
     done = compare(KERNELS, form, "--check")
-    if done.returncode == 77:
+    if done.returncode == 77 and not options.value("require_libraries", False):
         pytest.skip(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
 

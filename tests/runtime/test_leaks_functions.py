@@ -169,7 +169,7 @@ CALLS = {row.name: of_row(row) for row in TABLE["OPERATIONS"]} | by_name(
 ELSEWHERE = {
     "from_arrow": "exchange/test_import_leaks.py",
     "diagnose": "test_leaks.py",
-    "trace": "a context that the whole process is in: api/test_trace.py",
+    "trace": "a context that the whole process is in: cts/test_trace.py",
     "track_allocations": "a switch of the whole process: cts/test_memory_stats.py",
     "get_include": "a path",
     "kernel": "cts/test_python_launches.py",

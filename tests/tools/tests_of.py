@@ -58,7 +58,8 @@ def main() -> int:
             files |= dict.fromkeys(rows[name])
         else:
             unknown.append(source)
-    print(*commands(list(files)), sep="\n")
+    for command in commands(list(files)):
+        print(command)
     if unknown:
         print(f"not in {TABLE.relative_to(ROOT)}, which has sources: {' '.join(unknown)}", file=sys.stderr)
     return 0 if files else 1

@@ -146,7 +146,6 @@ static usm_status kernel_create(usm_kernel *kernel, const char *name, usm_error 
     return fails(KERNEL_CREATE) ? refuse(error, KERNEL_CREATE) : usm_host_kernel_create(kernel, name, error);
 }
 
-extern const usm_backend usm_fault_backend;
 /* As the host's table; entries that cannot fail are the host's own functions. */
 const usm_backend usm_fault_backend = {
     .name = "host",

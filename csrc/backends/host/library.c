@@ -3,7 +3,6 @@
 
 #include "cpu/parallel.h"
 
-extern const usm_backend usm_host_backend;
 const usm_backend usm_host_backend = {
     .name = "host",
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_LIBRARY),

@@ -123,13 +123,12 @@ usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer
     if (result != ZE_RESULT_SUCCESS) {
         return usm_level_zero_failed(error, result, "zeMemGetAllocProperties");
     }
-    static const usm_kind kinds[] = {[ZE_MEMORY_TYPE_HOST] = USM_HOST,
-                                     [ZE_MEMORY_TYPE_DEVICE] = USM_DEVICE,
-                                     [ZE_MEMORY_TYPE_SHARED] = USM_SHARED};
     if (properties.type < ZE_MEMORY_TYPE_HOST || properties.type > ZE_MEMORY_TYPE_SHARED) {
         return USM_OK; /* memory of another library, or of another context */
     }
-    info->kind = kinds[properties.type];
+    info->kind = properties.type == ZE_MEMORY_TYPE_HOST     ? USM_HOST
+                 : properties.type == ZE_MEMORY_TYPE_DEVICE ? USM_DEVICE
+                                                            : USM_SHARED;
     info->device = find_device(context, device);
     if (usm_level_zero.zeMemGetAddressRange(native->id, pointer, &info->base, &info->size) !=
         ZE_RESULT_SUCCESS) {

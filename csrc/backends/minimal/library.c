@@ -4,7 +4,6 @@
  */
 #include "minimal.h"
 
-extern const usm_backend usm_minimal_backend;
 const usm_backend usm_minimal_backend = {
     .name = "minimal",
     .event_size = sizeof(usm_event),

@@ -190,7 +190,6 @@ static inline bool usm_event_in_driver(const usm_event *event)
 }
 
 USM_RETAIN(usm_event)
-
 void usm_event_release(USM_TAKES usm_event *event);
 /* The same for all that follow it by next_ended, which are of this queue. No lock held. */
 void usm_events_release(usm_queue *queue, USM_TAKES usm_event *event);

@@ -64,10 +64,10 @@ def missing():
 
     for form, names in (("ptx", make_ptx.inputs()), ("spirv", make_spirv.inputs())):
         remedy = "is missing: run python csrc/kernels/tools/make.py"
-        if not (GENERATED / f"{form}.zip").is_file():
+        files = stored(form)
+        if not files:
             yield f"csrc/kernels/generated/{form}.zip {remedy}"
             continue
-        files = stored(form)
         pieces = re.findall(r"^// (.*)\n", files.get("cast_elements.ptx", b"").decode(), re.M)
         wanted = [*names, *(make_ptx.CASTS if pieces else ())]
         yield from (
@@ -78,7 +78,9 @@ def missing():
 
 
 def stored(form):
-    """{name: bytes} of generated/FORM.zip."""
+    """{name: bytes} of generated/FORM.zip; of a file that is none, no members."""
+    if not zipfile.is_zipfile(GENERATED / f"{form}.zip"):
+        return {}
     with zipfile.ZipFile(GENERATED / f"{form}.zip") as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 

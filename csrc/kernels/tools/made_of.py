@@ -44,8 +44,7 @@ def stale(inputs, files):
 
 def main(form, inputs, make, options):
     """The exit status. `make` gives {name: bytes} of all files or some, or raises MissingCompiler."""
-    path = embed.GENERATED / f"{form}.zip"
-    files = embed.stored(form) if path.is_file() else {}
+    files = embed.stored(form)
     if "--digests" in options:
         wrong = stale(inputs, files)
     else:

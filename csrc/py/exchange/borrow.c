@@ -246,7 +246,7 @@ static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, 
     int found = has_streams ? usmpy_stream_parse(state, stream, array->alloc->place->device, foreign) : 0;
     if (found == 0) {
         usmpy_wrong_type("lend(): stream", stream,
-                         has_streams ? "a Queue, an Event, a CUDA stream of any library, the address of one, "
+                         has_streams ? "a Queue, an Event, a stream of any library, the address of one, "
                                        "or None is allowed"
                                      : "a Queue, an Event or None is allowed");
     }

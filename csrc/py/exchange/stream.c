@@ -131,19 +131,29 @@ static usm_device *device_with_streams(usmpy_state *state, usm_device *otherwise
                : usm_backend_start_for(USM_INTERFACE_STREAMS)->devices[0];
 }
 
+static int refuse_number(const char *parameter, const usm_device *device)
+{
+    return usmpy_refuse(PyExc_TypeError,
+                        "%s is an int, but backend %s has no streams with numbers; a Queue, an Event or a "
+                        "stream object is allowed",
+                        parameter, usm_backend_name(device->backend));
+}
+
 /*
- * The stream that an int stands for: on the device, or on the one that has streams. 1, or -1 with ValueError.
- * Where there are none, usmpy_stream_device raises that.
+ * The stream that an int stands for: on the device, or on the one that has streams. 1, or -1 with ValueError,
+ * or TypeError where streams have no numbers. Where there are none, usmpy_stream_device raises that.
  */
 static int by_number(usmpy_state *state, PyObject *object, const usm_device *device, usmpy_stream *out)
 {
     void *number = NULL;
     device = device != NULL ? device : device_with_streams(state, NULL);
     PyErr_Clear();
-    int32_t type = device != NULL ? device->info.dlpack_type : kDLCUDA;
-    const usm_stream_numbers *numbers = usm_dlpack_type_of(type)->numbers;
-    numbers = numbers != NULL ? numbers : usm_dlpack_type_of(kDLCUDA)->numbers;
+    const usm_stream_numbers *numbers =
+        usm_dlpack_type_of(device != NULL ? device->info.dlpack_type : kDLCUDA)->numbers;
     out->plain = true;
+    if (numbers == NULL) {
+        return usm_backend_has_streams(device->backend) ? refuse_number("stream", device) : 1;
+    }
     out->handle = usmpy_address_of(object, "stream", &number) > 0
                       ? usm_stream_of_number(numbers, (uint64_t)(uintptr_t)number)
                       : NULL;
@@ -192,11 +202,8 @@ usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, 
     }
     bool has_streams = otherwise != NULL && usm_backend_has_streams(otherwise->backend);
     if (stream->plain && otherwise != NULL && !has_streams) {
-        return (usm_device *)PyErr_Format(
-            PyExc_TypeError,
-            "%s is an int, but backend %s has no streams; a Queue, an Event or a "
-            "stream object is allowed",
-            parameter, usm_backend_name(otherwise->backend));
+        refuse_number(parameter, otherwise);
+        return NULL;
     }
     if (any && stream->device < 0 && has_streams) {
         return otherwise;

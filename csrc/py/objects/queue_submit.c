@@ -147,9 +147,8 @@ PyObject *usmpy_queue_wait_for(usmpy_state *state, PyObject *self, PyObject *con
         usmpy_stream stream;
         int found = usmpy_stream_parse(state, other, queue->device, &stream);
         if (found == 0) {
-            usmpy_wrong_type(
-                "other", other,
-                "a Queue, an Event, a CUDA stream of any library or the address of one is allowed");
+            usmpy_wrong_type("other", other,
+                             "a Queue, an Event, a stream of any library or the address of one is allowed");
         }
         earlier = found > 0 ? usmpy_stream_queue(state, &stream, queue->device, "other") : NULL;
     }
