@@ -44,8 +44,8 @@ nan: float = float("nan")
 newaxis = None
 pi: float = 3.141592653589793
 
-_TYPE_CHECKING = False
-if _TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:
     from . import random as random
 else:
     random = _read_later("usmpy.random", __path__)

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 CSRC = Path(__file__).resolve().parents[1]
+STUBS = CSRC / "py" / "stubs"
 OPERATORS = "    # The build puts the operators of csrc/kernels/operations.py here.\n"
 # Classes of results, which the package has no names for.
 NOT_EXPORTED = {"BoundKernel", "Flags", "FloatLimits", "IntegerLimits"}
@@ -41,22 +42,29 @@ def import_lines(imports):
         yield f"from {module} import {names}"
 
 
-def public_names(text):
-    """What a module exports, in order."""
-    names = set()
+def names_of(text):
+    """What it defines."""
     for node in ast.parse(text).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
+            yield node.name
         elif isinstance(node, ast.AnnAssign):
-            names.add(node.target.id)
-    return sorted(name for name in names - NOT_EXPORTED if name[0] != "_" or name.startswith("__"))
+            yield node.target.id
+
+
+def public_names(text):
+    """What a module exports, in order."""
+    names = {*names_of(text)} - NOT_EXPORTED
+    return sorted(name for name in names if name[0] != "_" or name.startswith("__"))
 
 
 def stub():
     table = runpy.run_path(str(CSRC / "kernels" / "operations.py"))
-    imports, texts = set(), []
-    for path in sorted((CSRC / "py" / "stubs").glob("*.pyi")):
+    imports, texts, homes = set(), [], {}
+    for path in sorted(STUBS.glob("*.pyi")):
         more, text = parts_of(path)
+        for name in names_of(text):
+            if homes.setdefault(name, path) != path:
+                raise SystemExit(f"usmpy: {path} defines {name}, and so does {homes[name]}")
         imports |= more
         texts.append(text)
     texts += map(table["stub"], table["OPERATIONS"])

@@ -14,12 +14,12 @@ pytestmark = [
     pytest.mark.not_sanitized("it runs other programs"),
     pytest.mark.parametrize("form", ["ptx", "spirv"]),
 ]
+TEXT = {"capture_output": True, "text": True}
 SUFFIXES = {"ptx": ".ptx", "spirv": ".spv"}
 
 
 def compare(folder, form, option):
-    command = [sys.executable, "-B", folder / "tools" / f"make_{form}.py", option]
-    return subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-B", folder / "tools" / f"make_{form}.py", option], **TEXT)
 
 
 def test_the_digests_are_those_of_the_sources_and_files(form):
@@ -34,6 +34,24 @@ def test_the_compilers_make_the_same_again(form):
     if done.returncode == 77 and not options.value("require_libraries", False):
         pytest.skip(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"version https://git-lfs", None], ids=["empty", "text", "none"])
+def test_a_file_that_is_no_archive_is_missing(form, tmp_path, content):
+    folder = tmp_path / "kernels"
+    shutil.copytree(KERNELS, folder)
+    stored = folder / "generated" / f"{form}.zip"
+    stored.unlink() if content is None else stored.write_bytes(content)
+    done = compare(folder, form, "--digests")
+    assert done.returncode == 1, done.stderr
+    assert "run python csrc/kernels/tools/make.py" in done.stdout
+    done = subprocess.run(
+        [sys.executable, "-B", folder / "tools" / "embed.py", tmp_path / "kernels.c"], **TEXT
+    )
+    assert done.returncode != 0
+    assert (
+        f"csrc/kernels/generated/{form}.zip is missing: run python csrc/kernels/tools/make.py" in done.stderr
+    )
 
 
 def test_stale_kernels_are_named(form, tmp_path):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -181,6 +182,23 @@ def check(program, tmp_path, *options):
 def test_the_stub_is_the_one_of_its_sources():
     stub = runpy.run_path(str(ROOT / "csrc/py/stub.py"))["stub"]
     assert STUB.read_text(encoding="utf-8") == stub(), "run python csrc/extension.py"
+
+
+def test_sources_of_the_stub_lose_nothing_and_share_no_name(tmp_path):
+    module = runpy.run_path(str(ROOT / "csrc/py/stub.py"))
+    source = tmp_path / "subject.pyi"
+    function = 'def {}() -> None:\n    """What it does."""\n'
+    heads = "", '"""A subject."""\n\n', "import os\n\n", '"""A subject."""\n\nfrom .types import Queue\n\n'
+    for head in heads:
+        source.write_text(head + function.format("first") + "\n" + function.format("second"))
+        _, text = module["parts_of"](source)
+        assert [*module["names_of"](text)] == ["first", "second"]
+        assert text.startswith("def first")
+    shutil.copytree(module["STUBS"], tmp_path / "stubs")
+    (tmp_path / "stubs" / "subject.pyi").write_text(function.format("arange"))
+    module["stub"].__globals__["STUBS"] = tmp_path / "stubs"
+    with pytest.raises(SystemExit, match=r"subject\.pyi defines arange, and so does .*creation\.pyi"):
+        module["stub"]()
 
 
 def test_mypy_finds_nothing_in_the_package():
