@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 _lock = RLock()  # a module may use itself while it is read
 _reading: set[str] = set()
 # What `import` and `repr` ask of a module that nobody uses yet.
-_KNOWN = {"__class__", "__file__", "__loader__", "__name__", "__package__", "__path__", "__spec__"}
-_KNOWN |= {"__cached__", "__reduce_ex__"}
+_KNOWN = {
+    *("__cached__", "__class__", "__file__", "__loader__", "__name__", "__package__", "__path__", "__spec__"),
+    "__reduce_ex__",
+}
 
 
 def _forget_threads() -> None:
